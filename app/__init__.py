@@ -1,0 +1,1 @@
+"""What the product does without a screen: protocol, worker, engine client, chats, settings, CLI."""

@@ -1,0 +1,41 @@
+"""What the scripted fake engine says and how it fails: the JSON file behind ``app.worker --fake``."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+Crash = Literal["abort", "kill", "exit137", "segfault"]
+
+
+class FakeReply(Struct, frozen=True, kw_only=True):
+    """One scripted answer.
+
+    ``text`` is cut into tokens of about four characters unless ``pieces`` gives them; "{prompt}" in
+    it stands for the last user message. ``drafts`` is a cycle of (drafted, accepted) per target
+    pass, shown under the names in ``drafters`` in turn. ``crash`` happens before token ``at``;
+    ``fail`` raises an engine error there.
+    """
+
+    text: str = "You said: {prompt}"
+    pieces: tuple[str, ...] | None = None
+    tokens_per_second: float = 200.0
+    prefill_s: float = 0.0
+    drafts: tuple[tuple[int, int], ...] = ((0, 0),)
+    drafters: tuple[str, ...] = ("cache", "map-k", "mod")
+    crash: Crash | None = None
+    fail: str | None = None
+    at: int = 0
+
+
+class FakeScript(Struct, frozen=True, kw_only=True):
+    """Answers are given in turn and start over. ``noise_bytes`` are written to stderr and to fd 1
+    before the worker is ready; ``load_s`` is how long a load takes."""
+
+    replies: tuple[FakeReply, ...] = (FakeReply(),)
+    load_s: float = 0.0
+    load_crash: Crash | None = None
+    load_fail: str | None = None
+    noise_bytes: int = 0
+    n_ctx: int = 100_000

@@ -1,0 +1,254 @@
+"""Messages between the program and its worker: frozen, tagged types that msgspec encodes and checks.
+
+Every load, unload and generate request is answered by exactly one terminal message that carries
+its ``request_id``: Loaded, Unloaded, Done or Failed.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from drafting.statistics import Statistics
+
+PROTOCOL_VERSION = 1
+
+Role = Literal["system", "user", "assistant"]
+FinishReason = Literal["stop", "length", "cancelled"]
+FailureKind = Literal[
+    "bad_input",  # the request itself cannot be served: empty, too long, a template that refuses it
+    "bad_model",  # the file is missing, damaged, or not a model that can chat
+    "no_model",  # a message came before a model was loaded
+    "out_of_memory",
+    "cancelled",  # a load that was cancelled
+    "worker_lost",  # the worker process ended while it was at it
+    "internal",  # our fault
+]
+
+DrafterName = Literal["cache", "map-k", "mod", "draft"]
+
+# The cheap drafters first: the first that has something to say speaks.
+DRAFTERS: tuple[DrafterName, ...] = ("cache", "map-k", "mod", "draft")
+
+
+class ChatMessage(Struct, frozen=True):
+    role: Role
+    content: str
+
+
+class SamplingParams(Struct, frozen=True, kw_only=True):
+    """How the next token is drawn; temperature 0 takes the most likely one."""
+
+    temperature: Annotated[float, Meta(ge=0.0, le=5.0)] = 0.8
+    top_k: Annotated[int, Meta(ge=0)] = 40  # 0 keeps all
+    top_p: Annotated[float, Meta(gt=0.0, le=1.0)] = 0.95
+    min_p: Annotated[float, Meta(ge=0.0, le=1.0)] = 0.05
+
+
+class DraftingParams(Struct, frozen=True, kw_only=True):
+    """Which drafters may speak, in this order, and how many tokens a draft may hold."""
+
+    links: tuple[DrafterName, ...] = DRAFTERS
+    max_draft: Annotated[int, Meta(ge=1, le=1024)] = 8
+
+
+class EngineOptions(Struct, frozen=True, kw_only=True):
+    """How a model is put into memory. 0 means: let the engine choose."""
+
+    n_ctx: Annotated[int, Meta(ge=0)] = 4096
+    n_batch: Annotated[int, Meta(ge=1)] = 512
+    n_threads: Annotated[int, Meta(ge=0)] = 0
+    n_gpu_layers: int = -1  # negative: as many as there are
+    kv_type: Literal["f16", "f32", "q8_0"] = "f16"
+    flash_attention: Literal["auto", "on", "off"] = "auto"
+    chat_template: str | None = None  # a name from assets/chat_templates; None: the model's own
+
+
+# ---- to the worker
+
+
+class Load(Struct, frozen=True, tag=True, kw_only=True):
+    request_id: int
+    model_path: str
+    draft_model_path: str | None = None
+    options: EngineOptions = EngineOptions()
+
+
+class Unload(Struct, frozen=True, tag=True):
+    request_id: int
+
+
+class Generate(Struct, frozen=True, tag=True, kw_only=True):
+    """One answer to a conversation.
+
+    ``seed`` None: the worker draws one from the operating system and reports it. A named seed makes
+    the text depend on target, prompt and seed alone, whatever drafts. ``started_at`` (Unix seconds)
+    is when the conversation began: templates that print a date see that moment, so that the date
+    does not change under the prefix cache.
+    """
+
+    request_id: int
+    messages: tuple[ChatMessage, ...]
+    sampling: SamplingParams = SamplingParams()
+    drafting: DraftingParams = DraftingParams()
+    max_tokens: Annotated[int, Meta(ge=1)] | None = None
+    seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] | None = None
+    stop: tuple[str, ...] = ()
+    started_at: float | None = None
+
+
+class Cancel(Struct, frozen=True, tag=True):
+    request_id: int
+
+
+class Shutdown(Struct, frozen=True, tag=True):
+    pass
+
+
+ToWorker = Load | Unload | Generate | Cancel | Shutdown
+
+# ---- from the worker
+
+
+class DrafterReport(Struct, frozen=True):
+    """One link of the chain: ``reason`` says in words why it is off, None when it can draft."""
+
+    name: str
+    reason: str | None = None
+
+
+class ModelReport(Struct, frozen=True, kw_only=True):
+    """What was really loaded, as the worker sees it; labels come from here, not from a wish."""
+
+    path: str
+    name: str
+    architecture: str
+    description: str  # llama.cpp's own, such as "llama 135M Q4_1"
+    size_bytes: int
+    kv_bytes: int
+    n_vocab: int
+    n_ctx: int
+    n_ctx_train: int
+    max_draft: int  # longest draft a pass has room for
+    n_threads: int
+    recurrent: bool
+    hybrid: bool
+    swa: bool
+    draft_model_path: str | None
+    drafters: tuple[DrafterReport, ...]
+    notices: tuple[str, ...] = ()
+
+
+class Hello(Struct, frozen=True, tag=True):
+    """First message of a worker. ``engine`` names llama.cpp's build, or the fake engine."""
+
+    protocol: int
+    engine: str
+    pid: int
+
+
+class LoadProgress(Struct, frozen=True, tag=True):
+    request_id: int
+    fraction: float  # 0 to 1
+
+
+class Loaded(Struct, frozen=True, tag=True):
+    request_id: int
+    model: ModelReport
+
+
+class Unloaded(Struct, frozen=True, tag=True):
+    request_id: int
+
+
+class Started(Struct, frozen=True, tag=True, kw_only=True):
+    """The request left the queue. ``notices`` are lines a person should read once."""
+
+    request_id: int
+    prompt_tokens: int
+    reused_tokens: int
+    seed: int
+    notices: tuple[str, ...] = ()
+
+
+class PrefillProgress(Struct, frozen=True, tag=True):
+    request_id: int
+    done: int  # prompt tokens in the KV cache, the reused ones included
+    total: int
+
+
+class Piece(Struct, frozen=True, array_like=True):
+    """A run of text in the order it was said.
+
+    ``drafter`` names who guessed its tokens, None where the target said them itself;
+    ``reasoning`` marks the model's thoughts.
+    """
+
+    text: str
+    drafter: str | None = None
+    reasoning: bool = False
+
+
+class Chunk(Struct, frozen=True, tag=True, kw_only=True):
+    """What one target pass added. Counts are of this pass alone."""
+
+    request_id: int
+    pieces: tuple[Piece, ...]  # may be empty: bytes of an unfinished character, a possible stop
+    tokens: int
+    drafter: str | None = None  # whose draft was verified
+    drafted: int = 0
+    accepted: int = 0
+    elapsed_s: float = 0.0  # since the request started, on the worker's clock
+    notices: tuple[str, ...] = ()  # a link that was switched off while it was at it
+
+
+class Done(Struct, frozen=True, tag=True, kw_only=True):
+    """The whole answer. ``token_ids`` are the tokens of the visible text, no end token or stop."""
+
+    request_id: int
+    finish_reason: FinishReason
+    text: str
+    reasoning: str
+    cut_in_reasoning: bool  # ended before the thoughts did
+    token_ids: tuple[int, ...]
+    seed: int
+    stats: Statistics
+
+
+class Failed(Struct, frozen=True, tag=True):
+    """``recoverable``: the same worker can go on with the next request."""
+
+    request_id: int
+    kind: FailureKind
+    message: str
+    recoverable: bool = True
+
+
+class Log(Struct, frozen=True, tag=True):
+    level: Literal["debug", "info", "warning", "error"]
+    text: str
+
+
+FromWorker = (
+    Hello | LoadProgress | Loaded | Unloaded | Started | PrefillProgress | Chunk | Done | Failed | Log
+)
+
+_encoder = msgspec.msgpack.Encoder()
+_to_worker = msgspec.msgpack.Decoder(ToWorker)
+_from_worker = msgspec.msgpack.Decoder(FromWorker)
+
+
+def encode(message: ToWorker | FromWorker) -> bytes:
+    return _encoder.encode(message)
+
+
+def decode_to_worker(payload: bytes) -> ToWorker:
+    """Raises msgspec.DecodeError (or its ValidationError) for anything but a valid message."""
+    return _to_worker.decode(payload)
+
+
+def decode_from_worker(payload: bytes) -> FromWorker:
+    """Raises msgspec.DecodeError (or its ValidationError) for anything but a valid message."""
+    return _from_worker.decode(payload)

@@ -1,0 +1,1 @@
+"""GGUF files on disk: reading headers, listing the models folder, finding the starter."""
