@@ -1,0 +1,379 @@
+"""Reads the header of a GGUF file, and believes none of its numbers before they are checked.
+
+The format is described in ggml's docs/gguf.md; the rules beyond it (offsets without gaps, names
+shorter than 64 bytes, at most four dimensions) are those of ggml's own reader, so that a file that
+passes here is one llama.cpp will at least open.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import struct
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
+
+from model_store.ggml_types import GGML_TYPES
+
+MAX_KEPT_STRING = 1 << 20  # bytes; a longer value is skipped
+_MAX_KEPT_TOTAL = 16 << 20  # bytes of strings kept of one file
+_MAX_KEPT_ITEMS = 4096  # of an array that was asked for
+_MAX_KEY = 65_535  # bytes, as docs/gguf.md has it
+_MAX_TENSOR_NAME = 63  # bytes, ggml's GGML_MAX_NAME less its zero
+_MAX_PAIRS = 65_536
+_MAX_TENSORS = 65_536
+_MAX_STRINGS = 1 << 24  # walked in one file: bounds the time that a huge hostile file can take
+_MAX_DIMS = 4
+_MAX_INT64 = (1 << 63) - 1
+_IMPLAUSIBLE = 1 << 44  # bytes; no file is that long, so a length beyond it is damage and not truncation
+_WINDOW = 1 << 18  # bytes read at a time
+
+_U32 = struct.Struct("<I")
+_U64 = struct.Struct("<Q")
+_STRING, _ARRAY = 8, 9
+_SCALARS: dict[int, tuple[str, struct.Struct]] = {
+    0: ("uint8", struct.Struct("<B")),
+    1: ("int8", struct.Struct("<b")),
+    2: ("uint16", struct.Struct("<H")),
+    3: ("int16", struct.Struct("<h")),
+    4: ("uint32", _U32),
+    5: ("int32", struct.Struct("<i")),
+    6: ("float32", struct.Struct("<f")),
+    7: ("bool", struct.Struct("<?")),
+    10: ("uint64", _U64),
+    11: ("int64", struct.Struct("<q")),
+    12: ("float64", struct.Struct("<d")),
+}
+_UINT32 = 4
+
+
+class GgufError(Exception):
+    """The file is not a GGUF that can be used; the text is a reason in one line."""
+
+
+class TruncatedGguf(GgufError):
+    """The file ends too early. ``needed`` is its full size in bytes, or None if the cut hides it."""
+
+    def __init__(self, actual: int, needed: int | None) -> None:
+        self.actual = actual
+        self.needed = needed
+        whole = f" of {needed:,} bytes" if needed is not None else " bytes, cut off in its header"
+        super().__init__(f"incomplete ({actual:,}{whole})")
+
+
+class Skipped(NamedTuple):
+    """A value that was passed over: an array of ``length`` items, or a string of ``length`` bytes."""
+
+    type: str
+    length: int
+
+
+Scalar = int | float | bool | str
+MetadataValue = Scalar | Skipped | tuple[Scalar, ...]
+
+
+class TensorInfo(NamedTuple):
+    """``dims`` in values, fastest first; ``offset`` from the data's start and ``size`` in bytes."""
+
+    name: str
+    dims: tuple[int, ...]
+    type: str
+    offset: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class GgufHeader:
+    """What the header of a whole GGUF file says. All positions and sizes are in bytes."""
+
+    version: int
+    metadata: Mapping[str, MetadataValue]
+    tensors: tuple[TensorInfo, ...]
+    alignment: int
+    data_offset: int
+    data_end: int
+    file_size: int
+
+    @property
+    def architecture(self) -> str:
+        """``general.architecture``, or an empty string."""
+        return self.text("general.architecture")
+
+    @property
+    def tensor_count(self) -> int:
+        return len(self.tensors)
+
+    def text(self, key: str) -> str:
+        """The string at ``key``, or an empty one when it is absent, skipped, or not a string."""
+        value = self.metadata.get(key)
+        return value if isinstance(value, str) else ""
+
+    def number(self, key: str) -> int | None:
+        """The whole number at ``key``; ``{arch}`` in it stands for the architecture."""
+        value = self.metadata.get(key.replace("{arch}", self.architecture))
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def read_header(path: Path, keep_arrays: Collection[str] = ()) -> GgufHeader:
+    """Read the header of ``path`` and check that the file holds all the data it announces.
+
+    Arrays are skipped, except those named in ``keep_arrays`` with at most 4,096 items.
+    Raises TruncatedGguf when the file ends too early, GgufError for any other damage, and OSError
+    when it cannot be read.
+    """
+    # Not a memory map: a file that shrinks while it is mapped kills the process with SIGBUS.
+    with io.FileIO(path, "r", opener=_open_without_waiting) as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise GgufError("not a regular file")
+        return _Scanner(_Cursor(file, status.st_size), frozenset(keep_arrays)).scan()
+
+
+def _open_without_waiting(path: str, flags: int) -> int:
+    # opening a FIFO that somebody named model.gguf would wait for a writer
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+class _Cursor:
+    """A position in the file; hands out only bytes that are there."""
+
+    def __init__(self, file: io.FileIO, size: int) -> None:
+        self._file = file
+        self.size = size
+        self._start = 0  # of the buffer, in the file
+        self._buffer = b""
+        self._at = 0  # in the buffer
+
+    @property
+    def position(self) -> int:
+        return self._start + self._at
+
+    @property
+    def left(self) -> int:
+        return self.size - self.position
+
+    def require(self, length: int) -> None:
+        if length > self.left:
+            if length > _IMPLAUSIBLE:
+                raise GgufError(f"damaged: a length of {length:,} bytes in a file of {self.size:,}")
+            raise TruncatedGguf(self.size, None)
+
+    def take(self, length: int) -> bytes:
+        self.require(length)
+        self._fill(length)
+        taken = self._buffer[self._at : self._at + length]
+        self._at += length
+        return taken
+
+    def skip(self, length: int) -> None:
+        self.require(length)
+        self._at += length
+
+    def u32(self) -> int:
+        return int(_U32.unpack(self.take(4))[0])
+
+    def u64(self) -> int:
+        return int(_U64.unpack(self.take(8))[0])
+
+    def skip_strings(self, count: int) -> None:
+        """Pass over ``count`` strings; the loop that a vocabulary of 250,000 tokens spends its time in."""
+        self.require(count * 8)
+        unpack = _U64.unpack_from
+        while count:
+            self.require(8)
+            self._fill(8)
+            buffer, at = self._buffer, self._at
+            last = len(buffer) - 8
+            while count and at <= last:
+                at += 8 + unpack(buffer, at)[0]
+                count -= 1
+            self.skip(at - self._at)
+
+    def _fill(self, length: int) -> None:
+        """Make ``length`` bytes, known to be in the file, lie in the buffer."""
+        if self._at + length <= len(self._buffer):
+            return
+        start = self.position
+        self._file.seek(start)
+        wanted = min(max(length, _WINDOW), self.size - start)
+        parts: list[bytes] = []
+        while wanted:
+            part = self._file.read(wanted)
+            if not part:  # it shrank after it was opened
+                raise TruncatedGguf(start + sum(map(len, parts)), None)
+            parts.append(part)
+            wanted -= len(part)
+        self._start, self._buffer, self._at = start, b"".join(parts), 0
+
+
+class _Scanner:
+    def __init__(self, cursor: _Cursor, keep_arrays: frozenset[str]) -> None:
+        self._cursor = cursor
+        self._keep_arrays = keep_arrays
+        self._kept = 0  # bytes of strings
+        self._walked = 0  # strings
+
+    def scan(self) -> GgufHeader:
+        cursor = self._cursor
+        version = self._read_version()
+        tensor_count, pair_count = cursor.u64(), cursor.u64()
+        if pair_count > _MAX_PAIRS:
+            raise GgufError(f"damaged: it claims {pair_count:,} metadata entries")
+        if tensor_count > _MAX_TENSORS:
+            raise GgufError(f"damaged: it claims {tensor_count:,} tensors")
+        metadata: dict[str, MetadataValue] = {}
+        for _ in range(pair_count):
+            key = self._name("metadata key", _MAX_KEY)
+            if key in metadata:
+                raise GgufError(f"damaged: the key {_shown(key)} appears twice")
+            metadata[key] = self._value(key)
+        if not isinstance(metadata.get("general.architecture", ""), str):
+            raise GgufError("damaged: general.architecture is not a string")
+        alignment = self._alignment(metadata)
+        tensors = self._tensors(tensor_count, alignment)
+        header_end = cursor.position
+        data_offset = -(-header_end // alignment) * alignment
+        # A vocabulary without tensors need not be padded up to data that it does not have.
+        data_end = data_offset + tensors[-1].offset + tensors[-1].size if tensors else header_end
+        if data_end > cursor.size:
+            raise TruncatedGguf(cursor.size, data_end)
+        return GgufHeader(
+            version=version,
+            metadata=MappingProxyType(metadata),
+            tensors=tuple(tensors),
+            alignment=alignment,
+            data_offset=data_offset,
+            data_end=data_end,
+            file_size=cursor.size,
+        )
+
+    def _read_version(self) -> int:
+        cursor = self._cursor
+        if cursor.size == 0:
+            raise GgufError("the file is empty")
+        magic = cursor.take(min(4, cursor.size))
+        if magic == b"FUGG":
+            raise GgufError("a big-endian GGUF, which cannot be used here")
+        if magic != b"GGUF":
+            raise GgufError("not a GGUF file")
+        raw = cursor.take(4)
+        version = int.from_bytes(raw, "little")
+        if version in (2, 3):
+            return version
+        if int.from_bytes(raw, "big") in (1, 2, 3):
+            raise GgufError("a big-endian GGUF, which cannot be used here")
+        raise GgufError(f"GGUF version {version}, and only versions 2 and 3 can be used")
+
+    def _alignment(self, metadata: dict[str, MetadataValue]) -> int:
+        alignment = metadata.get("general.alignment", 32)
+        if not isinstance(alignment, int) or alignment < 1 or alignment & (alignment - 1):
+            raise GgufError(f"damaged: an alignment of {_shown(alignment)} is not a power of two")
+        return alignment
+
+    def _name(self, what: str, longest: int) -> str:
+        length = self._cursor.u64()
+        if not 0 < length <= longest:
+            raise GgufError(f"damaged: a {what} of {length:,} bytes")
+        try:
+            return self._cursor.take(length).decode()
+        except UnicodeDecodeError:
+            raise GgufError(f"damaged: a {what} is not text") from None
+
+    def _value(self, key: str) -> MetadataValue:
+        kind = self._cursor.u32()
+        if key == "general.alignment" and kind != _UINT32:
+            raise GgufError("damaged: the alignment is not a 32-bit number")
+        if kind == _ARRAY:
+            return self._array(key)
+        return self._single(key, kind)
+
+    def _single(self, key: str, kind: int) -> Scalar | Skipped:
+        cursor = self._cursor
+        if kind == _STRING:
+            length = cursor.u64()
+            if length > MAX_KEPT_STRING or self._kept + length > _MAX_KEPT_TOTAL:
+                cursor.skip(length)
+                return Skipped("string", length)
+            self._kept += length
+            return cursor.take(length).decode(errors="replace")
+        if kind not in _SCALARS:
+            raise GgufError(f"damaged: {_shown(key)} has the unknown type {kind}")
+        layout = _SCALARS[kind][1]
+        value: int | float | bool = layout.unpack(cursor.take(layout.size))[0]
+        return value
+
+    def _array(self, key: str) -> MetadataValue:
+        cursor = self._cursor
+        kind, count = cursor.u32(), cursor.u64()
+        if kind == _ARRAY:
+            raise GgufError(f"damaged: {_shown(key)} is an array of arrays")
+        if kind != _STRING and kind not in _SCALARS:
+            raise GgufError(f"damaged: {_shown(key)} is an array of the unknown type {kind}")
+        if kind == _STRING:
+            self._walked += count
+            if self._walked > _MAX_STRINGS:
+                raise GgufError(f"damaged: {_shown(key)} claims {count:,} strings")
+        if key in self._keep_arrays and count <= _MAX_KEPT_ITEMS:
+            items = [self._single(key, kind) for _ in range(count)]
+            kept = tuple(item for item in items if not isinstance(item, Skipped))
+            return kept if len(kept) == count else Skipped("string", count)
+        if kind == _STRING:
+            cursor.skip_strings(count)
+            return Skipped("string", count)
+        name, layout = _SCALARS[kind]
+        cursor.skip(count * layout.size)
+        return Skipped(name, count)
+
+    def _tensors(self, count: int, alignment: int) -> list[TensorInfo]:
+        tensors: list[TensorInfo] = []
+        names: set[str] = set()
+        expected = 0
+        for _ in range(count):
+            tensor = self._tensor()
+            if tensor.name in names:
+                raise GgufError(f"damaged: the tensor {_shown(tensor.name)} appears twice")
+            if tensor.offset != expected:
+                raise GgufError(
+                    f"damaged: the tensor {_shown(tensor.name)} is at {tensor.offset:,}, not at {expected:,}"
+                )
+            names.add(tensor.name)
+            tensors.append(tensor)
+            expected += -(-tensor.size // alignment) * alignment
+            if expected > _IMPLAUSIBLE:
+                raise GgufError(f"damaged: its tensors claim {expected:,} bytes")
+        return tensors
+
+    def _tensor(self) -> TensorInfo:
+        cursor = self._cursor
+        name = self._name("tensor name", _MAX_TENSOR_NAME)
+        dim_count = cursor.u32()
+        if dim_count > _MAX_DIMS:
+            raise GgufError(f"damaged: the tensor {_shown(name)} has {dim_count:,} dimensions")
+        dims = tuple(cursor.u64() for _ in range(dim_count))
+        number, offset = cursor.u32(), cursor.u64()
+        ggml_type = GGML_TYPES.get(number)
+        if ggml_type is None:
+            raise GgufError(f"the tensor {_shown(name)} has the unknown type {number}")
+        values = 1
+        for dim in dims:
+            values *= dim
+            if not 0 < dim <= _MAX_INT64 or values > _MAX_INT64:
+                raise GgufError(f"damaged: the tensor {_shown(name)} has impossible dimensions")
+        row = dims[0] if dims else 1
+        if row % ggml_type.block:
+            raise GgufError(
+                f"damaged: rows of {row:,} values in {_shown(name)} do not fit the type {ggml_type.name}"
+            )
+        size = values // ggml_type.block * ggml_type.block_bytes
+        return TensorInfo(name, dims, ggml_type.name, offset, size)
+
+
+def _shown(value: object) -> str:
+    """``value`` from the file, short and in one line."""
+    text = str(value)
+    text = text if len(text) <= 60 else text[:60] + "…"
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
