@@ -1,0 +1,82 @@
+"""The chain: drafters in order, the first with something to say speaks."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+
+from drafting.drafter import NO_DRAFT, Draft, Drafter, Draw, Interrupted
+
+log = logging.getLogger(__name__)
+
+
+class Chain:
+    """One sequence's drafters. A link that raises is switched off; the answer goes on.
+
+    ``failures`` maps the name of such a link to the reason, for as long as the chain lives.
+    """
+
+    def __init__(self, links: Sequence[Drafter]) -> None:
+        self._links = list(links)
+        self.failures: dict[str, str] = {}
+        self._speaker: Drafter | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """Links that still work, in order."""
+        return [link.name for link in self._links]
+
+    def begin(self, tokens: Sequence[int]) -> None:
+        self._speaker = None
+        self._each(lambda link: link.begin(tokens))
+
+    def propose(self, limit: int, draw: Draw) -> tuple[Draft, str | None]:
+        """The first non-empty draft of at most ``limit`` tokens and who made it.
+
+        Raises Interrupted when a neural drafter's pass was stopped.
+        """
+        self._speaker = None
+        if limit < 1:
+            return NO_DRAFT, None
+        for link in list(self._links):
+            try:
+                draft = link.propose(limit, draw).cut(limit)
+            except Interrupted:
+                raise
+            except Exception as error:
+                self._switch_off(link, error)
+                continue
+            if draft:
+                self._speaker = link
+                return draft, link.name
+        return NO_DRAFT, None
+
+    def commit(self, tokens: Sequence[int], drafted: int, accepted: int) -> None:
+        """Tell every link what was added, and the last speaker how its draft fared."""
+        speaker, self._speaker = self._speaker, None
+
+        def follow(link: Drafter) -> None:
+            if link is speaker:
+                link.judged(drafted, accepted)
+            link.commit(tokens)
+
+        self._each(follow)
+
+    def switch_off_all(self, reason: str) -> None:
+        """Draft no more, for a reason that has nothing to do with the links themselves."""
+        for link in self._links:
+            self.failures[link.name] = reason
+        self._links.clear()
+
+    def _each(self, action: Callable[[Drafter], None]) -> None:
+        for link in list(self._links):
+            try:
+                action(link)
+            except Exception as error:
+                self._switch_off(link, error)
+
+    def _switch_off(self, link: Drafter, error: Exception) -> None:
+        log.warning("drafter %s failed and is off from here on", link.name, exc_info=error)
+        self.failures[link.name] = f"{type(error).__name__}: {error}"
+        if link in self._links:
+            self._links.remove(link)

@@ -1,0 +1,128 @@
+"""The draft-model drafter: a small GGUF with the target's vocabulary guesses token by token.
+
+Speculative decoding in its first form (Leviathan et al. 2023, Chen et al. 2023): it sees the
+target's token ids, draws from its own distribution q and hands q over for verification.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+
+import numpy as np
+
+from drafting.distribution import Distribution
+from drafting.drafter import NO_DRAFT, Draft, Draw, Interrupted
+from drafting.llama_target import LlamaSource, llama_source
+from drafting.target import Row
+from native.context import Context
+from native.errors import DecodeAborted
+
+_SEQ = 0
+_TOP = 10  # confidence is the favourite's share among this many, as in llama.cpp's draft sampler
+
+
+class DraftModel:
+    """Runs a draft model in a context of its own, kept in step with the committed tokens.
+
+    Its KV cache holds ``_cached``; whatever of it the target did not commit is rewound before the
+    next draft. When its context is full it pauses, and the answer goes on without it.
+    """
+
+    name = "draft"
+
+    def __init__(self, context: Context, min_confidence: float = 0.75) -> None:
+        """``min_confidence``: below this share for its favourite token it stops drafting.
+
+        The rule looks at the distribution, never at the token drawn from it: a rule about the token
+        would change q behind the verifier's back.
+        """
+        self._context = context
+        self._min_confidence = min_confidence
+        self._tokens: list[int] = []
+        self._cached: list[int] = []
+        self._matched = 0  # leading tokens of _cached known to equal those of _tokens
+        self._source: LlamaSource | None = None  # None: greedy
+
+    def set_sampling(self, *, temperature: float, top_k: int, top_p: float, min_p: float) -> None:
+        """Draw the way the target will, from the next request on."""
+        if self._source is not None:
+            self._source.close()
+        self._source = (
+            llama_source(self._context, temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p)
+            if temperature > 0
+            else None
+        )
+
+    def begin(self, tokens: collections.abc.Sequence[int]) -> None:
+        self._tokens = list(tokens)
+        self._matched = 0
+
+    def commit(self, tokens: collections.abc.Sequence[int]) -> None:
+        self._tokens.extend(tokens)
+
+    def judged(self, drafted: int, accepted: int) -> None:
+        """Its next pass is the same however the last draft fared."""
+
+    def propose(self, limit: int, draw: Draw) -> Draft:
+        # The last drafted token is never decoded here, so the context needs one place less.
+        limit = min(limit, self._context.n_ctx - len(self._tokens) + 1)
+        if limit < 1:
+            return NO_DRAFT
+        try:
+            self._catch_up()
+            return self._draft(limit, draw)
+        except DecodeAborted as error:
+            raise Interrupted(str(error)) from error
+
+    def _catch_up(self) -> None:
+        """Rewind to what is still true and read the committed tokens it has not seen.
+
+        At least the last token is read again, since its logits start the draft.
+        """
+        tokens, cached = self._tokens, self._cached
+        n = self._matched
+        while n < min(len(tokens), len(cached)) and tokens[n] == cached[n]:
+            n += 1
+        n = min(n, len(tokens) - 1)
+        self._matched = n
+        if n < len(cached):
+            if not self._context.rewind(_SEQ, n):
+                self._context.forget(_SEQ)
+                n = self._matched = 0
+            del cached[n:]
+        while len(cached) < len(tokens):
+            start = len(cached)
+            piece = tokens[start : start + self._context.n_batch]
+            last = start + len(piece) == len(tokens)
+            rows = [Row(_SEQ, t, start + i, False) for i, t in enumerate(piece)]
+            rows[-1] = rows[-1]._replace(output=last)
+            self._context.decode(rows)
+            cached.extend(piece)
+        self._matched = len(tokens)
+
+    def _draft(self, limit: int, draw: Draw) -> Draft:
+        drafted: list[int] = []
+        qs: list[Distribution] = []
+        position = len(self._tokens)
+        while True:
+            q, confidence = self._next()
+            if confidence < self._min_confidence:
+                break
+            token = draw(q, position + len(drafted))
+            drafted.append(token)
+            qs.append(q)
+            if len(drafted) == limit:
+                break
+            self._context.decode([Row(_SEQ, token, len(self._cached), True)])
+            self._cached.append(token)
+        return Draft(drafted, qs) if drafted else NO_DRAFT
+
+    def _next(self) -> tuple[Distribution, float]:
+        """q after the last decoded token, and how sure it is of its favourite (0 to 1)."""
+        if self._source is not None:
+            q = self._source.at(0)
+            return q, float(q.probs.max())
+        row = self._context.logits()[0]
+        top = row[np.argpartition(row, -_TOP)[-_TOP:]].astype(np.float64)
+        confidence = 1.0 / np.exp(top - top.max()).sum()
+        return Distribution.certain(int(row.argmax())), float(confidence)

@@ -1,0 +1,91 @@
+"""What every drafter is: it follows the committed tokens and proposes what comes next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from drafting.distribution import Distribution
+
+Draw = Callable[[Distribution, int], int]
+"""Draws a token from a drafter's distribution for an absolute position in the sequence."""
+
+
+class Interrupted(Exception):
+    """A pass was stopped on request; nothing is wrong with whoever was running it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """Proposed tokens. ``q[i]`` is the distribution token i was drawn from; None means it was
+    certain (an n-gram look-up)."""
+
+    tokens: list[int] = field(default_factory=list)
+    q: list[Distribution] | None = None
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def cut(self, length: int) -> Draft:
+        """The first ``length`` tokens of this draft."""
+        if length >= len(self.tokens):
+            return self
+        return Draft(self.tokens[:length], None if self.q is None else self.q[:length])
+
+
+NO_DRAFT = Draft()
+
+
+class Drafter(Protocol):
+    """One sequence's drafter. It never sees the target, its sampler or its logits."""
+
+    @property
+    def name(self) -> str:
+        """Its name in settings, statistics and ``--spec``."""
+
+    def begin(self, tokens: Sequence[int]) -> None:
+        """A request starts with these tokens (the whole prompt), whatever came before."""
+
+    def commit(self, tokens: Sequence[int]) -> None:
+        """These tokens were added to the sequence."""
+
+    def propose(self, limit: int, draw: Draw) -> Draft:
+        """At most ``limit`` (>= 1) tokens that may follow; NO_DRAFT when it has nothing to say."""
+
+    def judged(self, drafted: int, accepted: int) -> None:
+        """How its last proposal fared."""
+
+
+class HistoryDrafter:
+    """Base of the n-gram drafters: keeps the sequence's tokens and feeds them one at a time."""
+
+    name = ""
+
+    def __init__(self) -> None:
+        self.history: list[int] = []
+
+    def begin(self, tokens: Sequence[int]) -> None:
+        """Continue where ``tokens`` extends the history; otherwise forget and start over."""
+        known = len(self.history)
+        if known > len(tokens) or self.history != list(tokens[:known]):
+            self.history = []
+            self._forget()
+            known = 0
+        self.commit(tokens[known:])
+
+    def commit(self, tokens: Sequence[int]) -> None:
+        for token in tokens:
+            self.history.append(token)
+            self._learn(token)
+
+    def judged(self, drafted: int, accepted: int) -> None:
+        """Most look-ups do not care how they fared."""
+
+    def _forget(self) -> None:
+        """Drop what was learned from the history."""
+        raise NotImplementedError
+
+    def _learn(self, token: int) -> None:
+        """Take in ``history[-1]``; constant time."""
+        raise NotImplementedError

@@ -1,0 +1,184 @@
+"""The generation loop: one target pass for every active sequence, drafts verified in it.
+
+Prompt, draft, verify, commit, emit, for a list of sequences. The last piece of a prompt already
+yields the first token, so prefill and decoding are one thing: a pass computes pending tokens, and
+where it computes the last of them the sequence gets what its draft and the target agree on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from drafting.drafter import NO_DRAFT, Draft
+from drafting.sequence import Sequence
+from drafting.target import Row, Target
+from drafting.verification import verify
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one pass did for one sequence.
+
+    No ``tokens`` means that the prompt is still being read: ``prefilled`` of it are computed.
+    ``drafter`` names whose draft was verified; the first ``accepted`` of ``tokens`` are its.
+    """
+
+    sequence: Sequence
+    prefilled: int
+    tokens: list[int] = field(default_factory=list)
+    drafter: str | None = None
+    drafted: int = 0
+    accepted: int = 0
+
+
+class _Plan(NamedTuple):
+    sequence: Sequence
+    take: int  # pending tokens in this pass
+    draft: Draft
+    drafter: str | None
+    output: int | None  # index of its first logits row; None while its prompt is not complete
+
+
+class Loop:
+    """Drives one target. Give it sequences with ``add`` and call ``step`` while ``busy``."""
+
+    def __init__(self, target: Target, clock: Callable[[], float]) -> None:
+        """``clock`` returns seconds and is only used to tell how long things took."""
+        self._target = target
+        self._clock = clock
+        self._active: list[Sequence] = []
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._active)
+
+    def add(self, sequence: Sequence) -> None:
+        """The sequence must have a token that is not computed, and room for one more."""
+        sequence.chain.begin(sequence.tokens)
+        self._active.append(sequence)
+
+    def remove(self, sequence: Sequence) -> None:
+        """Stop working on a sequence; its KV cache stays as it is, ``computed`` tokens long."""
+        if sequence in self._active:
+            self._active.remove(sequence)
+
+    def step(self) -> list[Step]:
+        """Run one pass and return what it did.
+
+        Raises Interrupted when the pass was stopped, and whatever else the target raises; the
+        sequences then stand where they stood before.
+        """
+        began = self._clock()
+        plans, rows = self._plan(began)
+        drafted = self._clock()
+        self._target.decode(rows)
+        decoded = self._clock()
+        steps = [self._commit(plan) for plan in plans]
+        ended = self._clock()
+        for plan in plans:
+            self._account(plan.sequence, began, drafted, decoded, ended)
+        self._active = [s for s in self._active if s.finished is None]
+        return steps
+
+    def _plan(self, now: float) -> tuple[list[_Plan], list[Row]]:
+        """Share the pass among the sequences: pending tokens first, a draft where one is due."""
+        plans: list[_Plan] = []
+        rows: list[Row] = []
+        outputs = 0
+        for place, sequence in enumerate(self._active):
+            if sequence.started is None:
+                sequence.started = now
+            waiting = len(self._active) - place
+            share = (self._target.n_batch - len(rows)) // waiting
+            outputs_share = (self._target.n_outputs - outputs) // waiting
+            take = min(sequence.pending, share)
+            complete = take == sequence.pending
+            draft, drafter = NO_DRAFT, None
+            if complete and sequence.pending == 1:
+                draft, drafter = self._draft(sequence, min(share, outputs_share) - 1)
+            start = sequence.computed
+            seq = sequence.seq
+            tokens = sequence.tokens[start : start + take]
+            rows += [Row(seq, t, start + i, False) for i, t in enumerate(tokens)]
+            if complete:
+                rows[-1] = rows[-1]._replace(output=True)
+                rows += [Row(seq, t, start + take + i, True) for i, t in enumerate(draft.tokens)]
+            plans.append(_Plan(sequence, take, draft, drafter, outputs if complete else None))
+            if complete:
+                outputs += 1 + len(draft)
+        return plans, rows
+
+    def _draft(self, sequence: Sequence, room: int) -> tuple[Draft, str | None]:
+        """A draft that fits the pass and the answer: its last token is the target's own."""
+        limit = min(sequence.max_draft, room, sequence.remaining(self._target.n_ctx) - 1)
+        draft, drafter = sequence.chain.propose(limit, sequence.draw_draft)
+        # A padded vocabulary may hold ids the target has not.
+        unknown = (i for i, t in enumerate(draft.tokens) if not 0 <= t < self._target.n_vocab)
+        draft = draft.cut(next(unknown, len(draft)))
+        return draft, drafter if draft else None
+
+    def _commit(self, plan: _Plan) -> Step:
+        sequence, draft = plan.sequence, plan.draft
+        sequence.computed += plan.take
+        if plan.output is None:
+            return Step(sequence, prefilled=sequence.computed)
+        first = plan.output
+        verified = verify(
+            draft,
+            lambda i: sequence.source.at(first + i),
+            sequence.noise,
+            len(sequence.tokens),
+            sequence.mode,
+        )
+        kept = self._keep(sequence, verified.tokens)
+        accepted = min(verified.accepted, len(kept))
+        sequence.chain.commit(kept, len(draft), accepted)
+        sequence.stats.target_passes += 1
+        sequence.stats.completion_tokens += len(kept)
+        if plan.drafter is not None:
+            sequence.stats.record_draft(plan.drafter, len(draft), accepted)
+        self._rewind(sequence, len(draft), accepted)
+        return Step(sequence, sequence.n_prompt, kept, plan.drafter, len(draft), accepted)
+
+    def _keep(self, sequence: Sequence, tokens: list[int]) -> list[int]:
+        """Add tokens to the answer until it ends; nothing after its end ever happened."""
+        kept: list[int] = []
+        for token in tokens:
+            kept.append(token)
+            sequence.tokens.append(token)
+            sequence.finished = sequence.take(token)
+            if sequence.finished is None and sequence.remaining(self._target.n_ctx) <= 0:
+                sequence.finished = "length"
+            if sequence.finished is not None:
+                break
+        return kept
+
+    def _rewind(self, sequence: Sequence, drafted: int, accepted: int) -> None:
+        """Cut rejected draft tokens out of the KV cache.
+
+        A memory that refuses is dropped and its prefix decoded again, and since that would happen
+        after every wrong draft, nothing is drafted for this sequence any more.
+        """
+        sequence.computed += accepted
+        if drafted == accepted:
+            return
+        if not self._target.rewind(sequence.seq, sequence.computed):
+            self._target.forget(sequence.seq)
+            sequence.computed = 0
+            sequence.chain.switch_off_all("this model's memory cannot drop rejected tokens")
+
+    @staticmethod
+    def _account(sequence: Sequence, began: float, drafted: float, decoded: float, ended: float) -> None:
+        stats = sequence.stats
+        if sequence.decoding_since is None:
+            assert sequence.started is not None
+            stats.prefill_s = ended - sequence.started
+            if stats.target_passes:
+                sequence.decoding_since = ended
+                stats.first_pass_tokens = stats.completion_tokens
+        else:
+            stats.decode_s = ended - sequence.decoding_since
+            stats.draft_s += drafted - began
+            stats.verify_s += decoded - drafted

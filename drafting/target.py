@@ -1,0 +1,52 @@
+"""What the loop asks of a target model; llama.cpp and the scripted fake both answer it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from drafting.distribution import Distribution
+
+
+class Row(NamedTuple):
+    """One token of a pass: its sequence, its position there, and whether its logits are wanted."""
+
+    seq: int
+    token: int
+    pos: int
+    output: bool
+
+
+class Target(Protocol):
+    """A model with a KV cache per sequence. Sizes are in tokens."""
+
+    @property
+    def n_ctx(self) -> int:
+        """Tokens a sequence can hold."""
+
+    @property
+    def n_vocab(self) -> int: ...
+
+    @property
+    def n_batch(self) -> int:
+        """Rows of one pass."""
+
+    @property
+    def n_outputs(self) -> int:
+        """Rows of one pass that may ask for logits."""
+
+    def decode(self, rows: Sequence[Row]) -> None:
+        """Run one pass. Raises Interrupted when it was stopped; the KV cache is then as before."""
+
+    def rewind(self, seq: int, length: int) -> bool:
+        """Keep the first ``length`` tokens of a sequence; False when its memory cannot do that."""
+
+    def forget(self, seq: int) -> None:
+        """Drop a whole sequence."""
+
+
+class TokenSource(Protocol):
+    """One sequence's view of a pass: the distribution its next token is drawn from."""
+
+    def at(self, output: int) -> Distribution:
+        """After the last pass's logits row ``output`` (counted over the rows with output)."""

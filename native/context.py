@@ -1,0 +1,258 @@
+"""A context: decoding passes, their logits, and the KV cache behind them."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import ctypes.util
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from llama_cpp import llama_cpp as lib
+
+from native.errors import ContextError, DecodeAborted, DecodeError, NativeError, NoKvSlot
+from native.log import capture
+from native.model import Model
+
+Logits = npt.NDArray[np.float32]
+
+_KV_TYPES = {"f16": lib.GGML_TYPE_F16, "f32": lib.GGML_TYPE_F32, "q8_0": lib.GGML_TYPE_Q8_0}
+_FLASH_ATTENTION = {
+    "auto": lib.LLAMA_FLASH_ATTN_TYPE_AUTO,
+    "on": lib.LLAMA_FLASH_ATTN_TYPE_ENABLED,
+    "off": lib.LLAMA_FLASH_ATTN_TYPE_DISABLED,
+}
+_BUFFER_SIZE = re.compile(r"(KV|RS|compute|output) buffer size\s*=\s*([\d.]+) MiB")
+
+
+def _abort_function() -> Any:
+    """The C function llama.cpp asks between graph nodes whether to stop.
+
+    A Python callback would take the GIL a thousand times a pass. C's own strlen does the job
+    without a line of Python: given a two-byte buffer it returns 0 while the first byte is 0 and 1
+    once that byte is set.
+    """
+    if sys.platform == "win32":
+        strlen = ctypes.cdll.msvcrt.strlen
+    else:
+        strlen = ctypes.CDLL(None).strlen
+    return ctypes.cast(strlen, lib.ggml_abort_callback)
+
+
+_ABORT_FUNCTION = _abort_function()
+
+
+Row = tuple[int, int, int, bool]
+"""One token of a pass: sequence, token id, position in the sequence, whether its logits are wanted."""
+
+
+@dataclass(frozen=True)
+class ContextOptions:
+    """Sizes in tokens. ``n_outputs`` bounds the logits rows of one pass; 0 allows n_batch."""
+
+    n_ctx: int = 4096
+    n_batch: int = 512
+    n_seq_max: int = 1
+    n_outputs: int = 0
+    n_threads: int = 1
+    kv_type: Literal["f16", "f32", "q8_0"] = "f16"
+    flash_attention: Literal["auto", "on", "off"] = "auto"
+
+
+@dataclass
+class Memory:
+    """Bytes a context holds beside the model's weights."""
+
+    kv: int = 0
+    compute: int = 0
+    lines: list[str] = field(default_factory=list)
+
+
+class Context:
+    """Owns a ``llama_context``. Not thread-safe, but for ``abort``."""
+
+    def __init__(self, model: Model, options: ContextOptions) -> None:
+        """Raises ContextError when llama.cpp cannot make one, most often for lack of memory."""
+        self.model = model
+        self.options = options
+        self._handle: Any = None
+        self._batch: Any = None
+        self._abort_flag = ctypes.create_string_buffer(2)
+        params = lib.llama_context_default_params()
+        params.n_ctx = options.n_ctx
+        params.n_batch = params.n_ubatch = options.n_batch
+        params.n_seq_max = options.n_seq_max
+        # Room for logits is reserved per row: a 262k vocabulary times 512 rows would be 0.5 GB.
+        params.n_outputs_max = min(options.n_outputs, options.n_batch)
+        params.n_outputs_max_per_seq = params.n_outputs_max
+        params.n_threads = params.n_threads_batch = options.n_threads
+        params.type_k = params.type_v = _KV_TYPES[options.kv_type]
+        params.flash_attn_type = _FLASH_ATTENTION[options.flash_attention]
+        # A sliding window must survive a rewind, so the whole window cache is kept.
+        params.swa_full = True
+        params.no_perf = True
+        params.abort_callback = _ABORT_FUNCTION
+        params.abort_callback_data = ctypes.cast(self._abort_flag, ctypes.c_void_p)
+        with capture() as log:
+            self._handle = lib.llama_init_from_model(model.handle, params)
+        if not self._handle:
+            raise ContextError(f"no context of {options.n_ctx} tokens could be made", log.problems)
+        self.memory = _memory(log.lines)
+        self._memory_handle: Any = lib.llama_get_memory(self._handle)
+        self._n_vocab = model.n_vocab
+        # llama.cpp rounds n_ctx up; a person who asked for fewer tokens gets fewer.
+        self.n_ctx = min(options.n_ctx, int(lib.llama_n_ctx(self._handle)))
+        self.n_batch = min(int(lib.llama_n_batch(self._handle)), int(lib.llama_n_ubatch(self._handle)))
+        self.n_outputs = min(options.n_outputs, self.n_batch) or self.n_batch
+        self._batch = lib.llama_batch_init(self.n_batch, 0, 1)
+        shape = (self.n_batch,)
+        self._tokens = np.ctypeslib.as_array(self._batch.token, shape)
+        self._positions = np.ctypeslib.as_array(self._batch.pos, shape)
+        self._wanted = np.ctypeslib.as_array(self._batch.logits, shape)
+        np.ctypeslib.as_array(self._batch.n_seq_id, shape)[:] = 1
+        self._output_rows = 0
+        model.adopt(self)
+
+    # ---- life
+
+    @property
+    def handle(self) -> Any:
+        """The ``llama_context`` pointer. Raises NativeError once closed."""
+        if not self._handle:
+            raise NativeError("the context is closed")
+        return self._handle
+
+    def close(self) -> None:
+        """Free the context; harmless when called again. Logits views become invalid."""
+        handle, self._handle = self._handle, None
+        if handle:
+            self.model.disown(self)
+            lib.llama_free(handle)
+        batch, self._batch = self._batch, None
+        if batch is not None:
+            lib.llama_batch_free(batch)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception):  # a net for interpreter exit; owners call close
+            self.close()
+
+    # ---- passes
+
+    def decode(self, rows: Sequence[Row]) -> None:
+        """Run one pass over ``rows`` (at most n_batch, at most n_outputs of them with logits).
+
+        Raises DecodeAborted after ``abort``, NoKvSlot when the rows do not fit any more, DecodeError
+        for anything else. In each case the KV cache is cut back to what it held before.
+        """
+        handle = self.handle
+        n = len(rows)
+        if not 0 < n <= self.n_batch:
+            raise DecodeError(f"a pass of {n} tokens, where 1 to {self.n_batch} fit")
+        seqs, tokens, positions, wanted = zip(*rows, strict=True)
+        outputs = sum(wanted)
+        if outputs > self.n_outputs:
+            raise DecodeError(f"a pass with {outputs} logits rows, where {self.n_outputs} fit")
+        self._tokens[:n] = tokens
+        self._positions[:n] = positions
+        self._wanted[:n] = wanted
+        seq_id = self._batch.seq_id
+        for i, seq in enumerate(seqs):
+            seq_id[i][0] = seq
+        self._batch.n_tokens = n
+        self._output_rows = 0
+        with capture() as log:
+            status = lib.llama_decode(handle, self._batch)
+        if status == 0:
+            self._output_rows = outputs
+            return
+        self._undo(rows)
+        if status == 2:
+            raise DecodeAborted("the pass was aborted")
+        if status == 1:
+            raise NoKvSlot(f"no room in the context for {n} more tokens", log.problems)
+        raise DecodeError(f"llama.cpp could not decode a pass (code {status})", log.problems)
+
+    def _undo(self, rows: Sequence[Row]) -> None:
+        """Cut every sequence of a failed pass back to where it stood, or clear it whole."""
+        first: dict[int, int] = {}
+        for seq, _, pos, _ in rows:
+            first[seq] = min(first.get(seq, pos), pos)
+        for seq, pos in first.items():
+            if not self.rewind(seq, pos):
+                self.forget(seq)
+
+    def logits(self) -> Logits:
+        """The last pass's logits, shape (rows with ``output``, n_vocab), in batch order.
+
+        A view into llama.cpp's memory, not a copy: valid until the next pass or close.
+        """
+        pointer = lib.llama_get_logits(self.handle)
+        address = ctypes.cast(pointer, ctypes.c_void_p).value
+        if not self._output_rows or not address:
+            raise NativeError("the last pass left no logits")
+        shape = (self._output_rows, self._n_vocab)
+        memory: Any = (ctypes.c_float * (shape[0] * shape[1])).from_address(address)
+        return np.ndarray(shape, dtype=np.float32, buffer=memory)
+
+    def abort(self) -> None:
+        """End the running pass early; until ``allow`` every further pass ends at once too.
+
+        The one method that another thread may call.
+        """
+        self._abort_flag[0] = b"\x01"
+
+    def allow(self) -> None:
+        """Let passes run again after ``abort``."""
+        self._abort_flag[0] = b"\x00"
+
+    # ---- KV cache
+
+    def rewind(self, seq: int, length: int) -> bool:
+        """Keep the first ``length`` tokens of a sequence. False when the memory refuses.
+
+        A recurrent state cannot forget its last tokens; after a refusal nothing was changed and the
+        caller must ``forget`` the sequence and decode its prefix again.
+        """
+        return bool(lib.llama_memory_seq_rm(self._memory_of(), seq, length, -1))
+
+    def forget(self, seq: int) -> None:
+        """Drop a whole sequence; this never fails."""
+        lib.llama_memory_seq_rm(self._memory_of(), seq, -1, -1)
+
+    def length(self, seq: int) -> int:
+        """Tokens a sequence has in the KV cache."""
+        return int(lib.llama_memory_seq_pos_max(self._memory_of(), seq)) + 1
+
+    def _memory_of(self) -> Any:
+        self.handle  # noqa: B018  raises when closed
+        return self._memory_handle
+
+
+def _memory(lines: Sequence[str]) -> Memory:
+    """Buffer sizes as llama.cpp logs them: its API has no call that tells."""
+    memory = Memory(lines=list(lines))
+    for line in lines:
+        if match := _BUFFER_SIZE.search(line):
+            size = int(float(match[2]) * 1024 * 1024)
+            if match[1] in ("KV", "RS"):
+                memory.kv += size
+            else:
+                memory.compute += size
+    return memory
