@@ -1,0 +1,41 @@
+# Thin on purpose: packaging/setup_env.py makes .venv, and says what is missing on this machine.
+PYTHON ?= python3
+BIN := .venv/bin
+ARGS ?=
+
+.PHONY: help setup run test lint clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo 'make run      set up, then open the window; ARGS="..." goes to slipstream'
+	@echo 'make test     set up, then run all checks and tests; ARGS="..." goes to pytest'
+	@echo 'make lint     set up, then run all checks without the tests'
+	@echo 'make setup    set up .venv only'
+	@echo 'make clean    remove .venv and all caches in this folder'
+
+setup:
+	@$(PYTHON) packaging/setup_env.py setup
+
+run:
+	@$(PYTHON) packaging/setup_env.py run -- $(firstword $(ARGS))
+	@$(BIN)/slipstream $(ARGS)
+
+test:
+	@$(PYTHON) packaging/setup_env.py test
+	@$(MAKE) --no-print-directory checks
+	QT_QPA_PLATFORM=offscreen $(BIN)/pytest $(ARGS)
+
+lint: setup
+	@$(MAKE) --no-print-directory checks
+
+.PHONY: checks
+checks:
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	MYPYPATH=packaging $(BIN)/mypy packaging/setup_env.py packaging/preflight.py packaging/pip_progress.py
+	$(BIN)/lint-imports
+
+clean:
+	rm -rf .venv build slipstream.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
