@@ -57,7 +57,7 @@ class ProgressLine:
         self._clock = clock
         self._started = clock()
         self._rewrites = out.isatty()
-        self._stage = "starting"
+        self._stage = "fetching packages"
         self._printed_at = float("-inf")
         self._printed_kind = ""
 
@@ -83,13 +83,14 @@ class ProgressLine:
             self._out.flush()
 
 
-def run_logged(command: list[str], environment: Mapping[str, str], log: IO[bytes], out: TextIO) -> None:
-    """Run ``command`` with its output going to ``log`` and its progress to ``out``.
+def run_logged(
+    command: list[str], environment: Mapping[str, str], log: IO[bytes], progress: ProgressLine
+) -> None:
+    """Run ``command`` with its output going to ``log``, and show its progress.
 
     Raises CommandFailed, and KeyboardInterrupt after the command and all that it started has ended.
     """
     log.write(f"\n$ {' '.join(command)}\n".encode())
-    progress = ProgressLine(out)
     # A process group of its own: an interrupt must reach the compilers too, once, and through us.
     with subprocess.Popen(
         command,

@@ -28,7 +28,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from pip_progress import CommandFailed, run_logged
+from pip_progress import CommandFailed, ProgressLine, run_logged
 from preflight import (
     Machine,
     Missing,
@@ -177,10 +177,11 @@ def install(environment: Environment, *, rebuild: bool = False) -> None:
     if rebuild:
         force = ["--force-reinstall", "--no-cache-dir", "--no-deps"]
         steps = [[*pip, "install", "--verbose", *from_source, *force, llama_requirement(environment.root)]]
+    progress = ProgressLine(sys.stdout)
     with environment.log.open("ab") as log:
         for command in steps:
             try:
-                run_logged(command, variables, log, sys.stdout)
+                run_logged(command, variables, log, progress)
             except CommandFailed:
                 log.flush()
                 raise SetupError(
