@@ -23,7 +23,7 @@ import msgspec
 from msgspec import Struct
 
 from app import paths, protocol
-from app.frames import FrameError, FrameWriter, read_frame
+from app.frames import FrameError, FrameWriter, StreamClosed, read_frame
 from app.process_exit import ProcessExit
 from app.protocol import (
     Cancel,
@@ -117,7 +117,7 @@ class EngineClient:
             return
         if writer is not None:
             # It may already be gone, which is what we want.
-            with contextlib.suppress(OSError, ValueError):
+            with contextlib.suppress(StreamClosed):
                 writer.write(protocol.encode(Shutdown()))
         try:
             process.wait(timeout)
@@ -198,7 +198,7 @@ class EngineClient:
         assert self._writer is not None
         try:
             self._writer.write(protocol.encode(message))
-        except (OSError, ValueError) as error:
+        except StreamClosed as error:
             # The reader sees the end of the stream and fails what is pending.
             log.info("the worker does not take messages any more: %s", error)
 

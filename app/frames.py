@@ -34,6 +34,10 @@ def read_frame(stream: IO[bytes]) -> bytes | None:
     return payload
 
 
+class StreamClosed(Exception):
+    """The other side is gone."""
+
+
 class FrameWriter:
     """Writes whole frames from any thread."""
 
@@ -42,7 +46,10 @@ class FrameWriter:
         self._lock = threading.Lock()
 
     def write(self, payload: bytes) -> None:
-        """Raises OSError (BrokenPipeError) or ValueError when the other side is gone."""
-        with self._lock:
-            self._stream.write(_LENGTH.pack(len(payload)) + payload)
-            self._stream.flush()
+        """Raises StreamClosed."""
+        try:
+            with self._lock:
+                self._stream.write(_LENGTH.pack(len(payload)) + payload)
+                self._stream.flush()
+        except (OSError, ValueError) as error:  # a broken pipe, or our own end was closed
+            raise StreamClosed(str(error)) from error

@@ -36,7 +36,7 @@ class DraftModel:
         The rule looks at the distribution, never at the token drawn from it: a rule about the token
         would change q behind the verifier's back.
         """
-        self._context = context
+        self.context = context
         self._min_confidence = min_confidence
         self._tokens: list[int] = []
         self._cached: list[int] = []
@@ -48,7 +48,7 @@ class DraftModel:
         if self._source is not None:
             self._source.close()
         self._source = (
-            llama_source(self._context, temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p)
+            llama_source(self.context, temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p)
             if temperature > 0
             else None
         )
@@ -65,7 +65,7 @@ class DraftModel:
 
     def propose(self, limit: int, draw: Draw) -> Draft:
         # The last drafted token is never decoded here, so the context needs one place less.
-        limit = min(limit, self._context.n_ctx - len(self._tokens) + 1)
+        limit = min(limit, self.context.n_ctx - len(self._tokens) + 1)
         if limit < 1:
             return NO_DRAFT
         try:
@@ -86,17 +86,17 @@ class DraftModel:
         n = min(n, len(tokens) - 1)
         self._matched = n
         if n < len(cached):
-            if not self._context.rewind(_SEQ, n):
-                self._context.forget(_SEQ)
+            if not self.context.rewind(_SEQ, n):
+                self.context.forget(_SEQ)
                 n = self._matched = 0
             del cached[n:]
         while len(cached) < len(tokens):
             start = len(cached)
-            piece = tokens[start : start + self._context.n_batch]
+            piece = tokens[start : start + self.context.n_batch]
             last = start + len(piece) == len(tokens)
             rows = [Row(_SEQ, t, start + i, False) for i, t in enumerate(piece)]
             rows[-1] = rows[-1]._replace(output=last)
-            self._context.decode(rows)
+            self.context.decode(rows)
             cached.extend(piece)
         self._matched = len(tokens)
 
@@ -113,7 +113,7 @@ class DraftModel:
             qs.append(q)
             if len(drafted) == limit:
                 break
-            self._context.decode([Row(_SEQ, token, len(self._cached), True)])
+            self.context.decode([Row(_SEQ, token, len(self._cached), True)])
             self._cached.append(token)
         return Draft(drafted, qs) if drafted else NO_DRAFT
 
@@ -122,7 +122,7 @@ class DraftModel:
         if self._source is not None:
             q = self._source.at(0)
             return q, float(q.probs.max())
-        row = self._context.logits()[0]
+        row = self.context.logits()[0]
         top = row[np.argpartition(row, -_TOP)[-_TOP:]].astype(np.float64)
         confidence = 1.0 / np.exp(top - top.max()).sum()
         return Distribution.certain(int(row.argmax())), float(confidence)

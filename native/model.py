@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 lib.llama_backend_init()
 
 _SPECIAL = lib.LLAMA_TOKEN_ATTR_CONTROL | lib.LLAMA_TOKEN_ATTR_UNKNOWN
+_VOCAB_TYPES = {0: "none", 1: "SPM", 2: "BPE", 3: "WPM", 4: "UGM", 5: "RWKV", 6: "PLAMO2"}
 
 
 class Model:
@@ -182,8 +183,10 @@ class Model:
         return bool(lib.llama_vocab_get_add_bos(self._vocab_handle))
 
     @cached_property
-    def has_vocab(self) -> bool:
-        return bool(lib.llama_vocab_type(self._vocab_handle) != lib.LLAMA_VOCAB_TYPE_NONE)
+    def vocab_type(self) -> str:
+        """How it splits text, such as "BPE"; "none" for a file without a vocabulary."""
+        number = int(lib.llama_vocab_type(self._vocab_handle))
+        return _VOCAB_TYPES.get(number, f"type {number}")
 
     # ---- metadata and abilities
 

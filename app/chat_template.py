@@ -1,0 +1,183 @@
+"""Chat templates: Jinja2 in an immutable sandbox, with caps on time and output.
+
+A template comes with a downloaded file, so it is treated as hostile code; it runs in the worker.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import datetime
+import json
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import jinja2
+import jinja2.ext
+import jinja2.nodes
+import jinja2.parser
+import jinja2.sandbox
+from jinja2.exceptions import SecurityError
+
+from app import paths
+
+MAX_SOURCE_CHARS = 1_000_000
+MAX_OUTPUT_CHARS = 16_000_000
+MAX_SECONDS = 2.0
+_MAX_REPEAT = 1_000_000
+
+
+class TemplateError(Exception):
+    """The template cannot be used or refuses these messages; the text says why in its own words."""
+
+
+class _Deadline(BaseException):
+    """Raised inside a template that runs too long."""
+
+
+class _Generation(jinja2.ext.Extension):
+    """``{% generation %}`` marks the assistant's text for training; here it only holds its body."""
+
+    tags = {"generation"}  # noqa: RUF012  declared so by jinja2
+
+    def parse(self, parser: jinja2.parser.Parser) -> jinja2.nodes.Node | list[jinja2.nodes.Node]:
+        next(parser.stream)
+        return parser.parse_statements(("name:endgeneration",), drop_needle=True)
+
+
+class _Environment(jinja2.sandbox.ImmutableSandboxedEnvironment):
+    """The sandbox, with the operators that can make gigabytes out of one line watched too."""
+
+    intercepted_binops = frozenset(("*", "**"))
+
+    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
+        if operator == "**" and (abs(left) > 1000 or abs(right) > 100):
+            raise SecurityError("a power this large")
+        if operator == "*":
+            for sized, count in ((left, right), (right, left)):
+                if hasattr(sized, "__len__") and len(sized) * count > _MAX_REPEAT:
+                    raise SecurityError("a repetition this long")
+        return super().call_binop(context, operator, left, right)
+
+
+def _raise_exception(message: str) -> None:
+    raise jinja2.TemplateError(message)
+
+
+def _tojson(
+    value: Any,
+    ensure_ascii: bool = False,
+    indent: int | None = None,
+    separators: tuple[str, str] | None = None,
+    sort_keys: bool = False,
+) -> str:
+    """Plain JSON as Hugging Face's templates expect it, without jinja2's HTML escapes."""
+    return json.dumps(
+        value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
+    )
+
+
+def _environment() -> _Environment:
+    environment = _Environment(
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        extensions=["jinja2.ext.loopcontrols", _Generation],
+    )
+    environment.globals.pop("lipsum")
+    environment.globals["raise_exception"] = _raise_exception
+    environment.filters["tojson"] = _tojson
+    return environment
+
+
+_ENVIRONMENT = _environment()
+
+
+class ChatTemplate:
+    """A compiled template."""
+
+    def __init__(self, source: str, *, bos_token: str = "", eos_token: str = "") -> None:
+        """Raises TemplateError with the line for a template that cannot be parsed."""
+        if len(source) > MAX_SOURCE_CHARS:
+            raise TemplateError(f"the chat template is {len(source):,} characters long")
+        self._tokens = {"bos_token": bos_token, "eos_token": eos_token}
+        try:
+            with _deadline(MAX_SECONDS):
+                self._template = _ENVIRONMENT.from_string(source)
+        except jinja2.TemplateSyntaxError as error:
+            raise TemplateError(f"line {error.lineno}: {error.message}") from error
+        except (RecursionError, _Deadline) as error:
+            raise TemplateError("it is nested too deep to be read") from error
+
+    def render(
+        self,
+        messages: Sequence[Mapping[str, str]],
+        *,
+        now: datetime.datetime,
+        add_generation_prompt: bool = True,
+    ) -> str:
+        """The prompt's text. ``now`` is what ``strftime_now`` sees. Raises TemplateError."""
+        pieces: list[str] = []
+        size = 0
+        try:
+            with _deadline(MAX_SECONDS):
+                for piece in self._template.generate(
+                    messages=[dict(m) for m in messages],
+                    add_generation_prompt=add_generation_prompt,
+                    strftime_now=now.strftime,
+                    tools=None,
+                    documents=None,
+                    **self._tokens,
+                ):
+                    size += len(piece)
+                    if size > MAX_OUTPUT_CHARS:
+                        raise TemplateError("the chat template writes without end")
+                    pieces.append(piece)
+        except TemplateError:
+            raise
+        except _Deadline:
+            raise TemplateError(f"the chat template ran for over {MAX_SECONDS:.0f} seconds") from None
+        except jinja2.TemplateError as error:
+            raise TemplateError(error.message or str(error)) from error
+        except Exception as error:  # a template is foreign code: whatever it does wrong is its own
+            raise TemplateError(f"{type(error).__name__}: {error}") from error
+        return "".join(pieces)
+
+
+@contextlib.contextmanager
+def _deadline(seconds: float) -> Iterator[None]:
+    """Raise _Deadline in this thread once ``seconds`` have passed, also inside an endless loop."""
+    thread = ctypes.c_ulong(threading.get_ident())
+    lock = threading.Lock()
+    over = False
+
+    def fire() -> None:
+        with lock:
+            if not over:
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(_Deadline))
+
+    timer = threading.Timer(seconds, fire)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        with lock:
+            over = True
+        timer.cancel()
+        # One that was set but not yet raised must not surface in whatever runs next.
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, None)
+        timer.join()
+
+
+def builtin_names() -> list[str]:
+    """Names of the templates that ship with the program."""
+    return sorted(file.stem for file in (paths.assets_dir() / "chat_templates").glob("*.jinja"))
+
+
+def builtin_source(name: str) -> str:
+    """Raises TemplateError for a name that is not one of ``builtin_names``."""
+    if name not in builtin_names():
+        raise TemplateError(f"there is no chat template called {name!r}")
+    return (paths.assets_dir() / "chat_templates" / f"{name}.jinja").read_text(encoding="utf-8")

@@ -1,0 +1,344 @@
+"""The engine: requests in, events out. What computes behind it, llama.cpp or a script, is a LoadedModel."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from app.answer import Answer
+from app.protocol import (
+    Chunk,
+    Done,
+    DraftingParams,
+    Failed,
+    FailureKind,
+    FinishReason,
+    FromWorker,
+    Generate,
+    Load,
+    ModelReport,
+    PrefillProgress,
+    SamplingParams,
+    Started,
+)
+from drafting.chain import Chain
+from drafting.distribution import Noise
+from drafting.drafter import Drafter, Interrupted
+from drafting.loop import Loop, Step
+from drafting.sequence import Sequence as TokenSequence
+from drafting.target import Target, TokenSource
+
+log = logging.getLogger(__name__)
+
+# Seeds are shown and stored as JSON numbers, which are exact up to 2^53.
+_SEED_LIMIT = 2**53
+
+
+class EngineError(Exception):
+    """A request that cannot be served, in words for the person who sent it."""
+
+    def __init__(self, kind: FailureKind, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What a model makes of a request. ``closing``: the tag ending thoughts that the prompt opened."""
+
+    tokens: list[int]
+    end_tokens: frozenset[int]
+    stops: tuple[str, ...] = ()
+    closing: str | None = None
+    notices: tuple[str, ...] = ()
+
+
+class LoadedModel(Protocol):
+    """A model in memory, with everything that depends on what kind of model it is."""
+
+    @property
+    def report(self) -> ModelReport: ...
+
+    @property
+    def target(self) -> Target: ...
+
+    def prepare(self, request: Generate) -> Prepared:
+        """Raises EngineError for a request that this model cannot take."""
+
+    def source(self, sampling: SamplingParams) -> ClosableSource:
+        """Where the next token's distribution comes from, for one request."""
+
+    def links(self, drafting: DraftingParams, sampling: SamplingParams) -> Sequence[Drafter]:
+        """The drafters that can draft for this model, in the order asked for."""
+
+    def token_bytes(self, token: int) -> bytes: ...
+
+    def answered(self, text: str, tokens: Sequence[int]) -> None:
+        """An answer ended: its visible text and the tokens it was made of."""
+
+    def abort(self) -> None:
+        """Stop the running pass; may be called from any thread."""
+
+    def allow(self) -> None:
+        """Let passes run again."""
+
+    def close(self) -> None: ...
+
+
+class ClosableSource(TokenSource, Protocol):
+    def close(self) -> None: ...
+
+
+Loader = Callable[[Load, Callable[[float], bool]], LoadedModel]
+"""Loads a model, reporting the fraction done to a callback that returns False to cancel. Raises
+EngineError."""
+
+
+@dataclass
+class _Request:
+    message: Generate
+    sequence: TokenSequence
+    answer: Answer
+    source: ClosableSource
+    seed: int
+    links: tuple[str, ...]
+    reported: set[str] = field(default_factory=set)  # failed links the person was told of
+
+
+class Engine:
+    """Owns the loaded model. All methods belong to one thread, but for ``cancel``."""
+
+    def __init__(self, loader: Loader, name: str, clock: Callable[[], float] = time.perf_counter) -> None:
+        self.name = name
+        self._loader = loader
+        self._clock = clock
+        self._model: LoadedModel | None = None
+        self._loop: Loop | None = None
+        self._slots = 1
+        self._kept: dict[int, list[int]] = {}  # slot -> tokens in its KV cache, while it is free
+        self._requests: list[_Request] = []
+        self._switched_off: dict[str, str] = {}  # links that failed with this model
+        self._lock = threading.Lock()  # guards what cancel touches
+        self._active_ids: set[int] = set()
+        self._cancelled: set[int] = set()
+
+    # ---- model
+
+    def load(self, request: Load, progress: Callable[[float], None]) -> ModelReport:
+        """Put a model into memory, dropping the one before. Raises EngineError."""
+        self.unload()
+
+        def report(fraction: float) -> bool:
+            progress(fraction)
+            with self._lock:
+                return request.request_id not in self._cancelled
+
+        try:
+            model = self._loader(request, report)
+        finally:
+            with self._lock:
+                self._cancelled.discard(request.request_id)
+        self._model = model
+        self._loop = Loop(model.target, self._clock)
+        self._kept = {slot: [] for slot in range(self._slots)}
+        return model.report
+
+    def unload(self) -> None:
+        model, self._model, self._loop = self._model, None, None
+        self._kept.clear()
+        self._switched_off.clear()
+        if model is not None:
+            model.close()
+
+    # ---- requests
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._requests)
+
+    @property
+    def has_room(self) -> bool:
+        """Another request can start now."""
+        return len(self._requests) < self._slots
+
+    def start(self, message: Generate) -> Started:
+        """Begin an answer. Raises EngineError."""
+        model, loop = self._model, self._loop
+        if model is None or loop is None:
+            raise EngineError("no_model", "No model is loaded.")
+        if not message.messages or not message.messages[-1].content.strip():
+            raise EngineError("bad_input", "The message is empty.")
+        prepared = model.prepare(message)
+        n_prompt, n_ctx = len(prepared.tokens), model.target.n_ctx
+        if n_prompt >= n_ctx:
+            raise EngineError(
+                "bad_input",
+                f"The prompt is longer than the context: {n_prompt:,} tokens, where {n_ctx - 1:,} fit. "
+                "Shorten the message, start a new chat, or choose a larger context in the settings.",
+            )
+        slot, computed = self._take_slot(prepared.tokens, model.target)
+        seed = secrets.randbelow(_SEED_LIMIT) if message.seed is None else message.seed
+        links = [
+            link
+            for link in model.links(message.drafting, message.sampling)
+            if link.name not in self._switched_off
+        ]
+        answer = Answer(model.token_bytes, prepared.end_tokens, prepared.stops, prepared.closing)
+        source = model.source(message.sampling)
+        sequence = TokenSequence(
+            seq=slot,
+            tokens=prepared.tokens,
+            source=source,
+            chain=Chain(links),
+            noise=Noise(seed),
+            mode="rejection" if message.seed is None else "reproducible",
+            take=answer.take,
+            max_new=message.max_tokens,
+            max_draft=message.drafting.max_draft,
+            computed=computed,
+        )
+        names = tuple(link.name for link in links)
+        request = _Request(message, sequence, answer, source, seed, names)
+        loop.add(sequence)
+        self._requests.append(request)
+        with self._lock:
+            self._active_ids.add(message.request_id)
+        return Started(
+            request_id=message.request_id,
+            prompt_tokens=n_prompt,
+            reused_tokens=computed,
+            seed=seed,
+            notices=prepared.notices,
+        )
+
+    def cancel(self, request_id: int) -> None:
+        """End a request (or a load) early, also in the middle of a pass. Any thread may call."""
+        with self._lock:
+            self._cancelled.add(request_id)
+            model = self._model
+            if model is not None and self._active_ids and self._active_ids <= self._cancelled:
+                model.abort()
+
+    def step(self) -> list[FromWorker]:
+        """One target pass for all running requests, as events."""
+        assert self._model is not None and self._loop is not None
+        with self._lock:
+            cancelled = [r for r in self._requests if r.message.request_id in self._cancelled]
+        events: list[FromWorker] = [self._end(request, "cancelled") for request in cancelled]
+        with self._lock:
+            self._model.allow()
+        if not self._requests:
+            return events
+        try:
+            steps = self._loop.step()
+        except Interrupted:
+            return events  # the next step finds out who was cancelled
+        except Exception as error:
+            log.exception("a pass failed")
+            return events + [self._fail(request, error) for request in list(self._requests)]
+        for step in steps:
+            events += self._report(step)
+        return events
+
+    def close(self) -> None:
+        self.unload()
+
+    # ---- inside
+
+    def _take_slot(self, tokens: list[int], target: Target) -> tuple[int, int]:
+        """The free slot whose KV cache shares the longest prefix with ``tokens``, cut to it.
+
+        At least the last token is computed again: its logits start the answer.
+        """
+        shared = {slot: common_prefix(kept, tokens) for slot, kept in self._kept.items()}
+        slot = max(shared, key=lambda s: shared[s])
+        computed = min(shared[slot], len(tokens) - 1)
+        kept = self._kept.pop(slot)
+        if computed < len(kept) and not target.rewind(slot, computed):
+            target.forget(slot)
+            computed = 0
+        return slot, computed
+
+    def _report(self, step: Step) -> list[FromWorker]:
+        request = next(r for r in self._requests if r.sequence is step.sequence)
+        sequence = request.sequence
+        if not step.tokens:
+            return [PrefillProgress(request.message.request_id, step.prefilled, sequence.n_prompt)]
+        if sequence.finished is not None:
+            # Text held back for a stop that never came belongs into the last chunk.
+            request.answer.finish()
+        events: list[FromWorker] = [self._chunk(request, step)]
+        if sequence.finished is not None:
+            events.append(self._end(request, sequence.finished))
+        return events
+
+    def _chunk(self, request: _Request, step: Step) -> Chunk:
+        failures = {
+            name: reason
+            for name, reason in request.sequence.chain.failures.items()
+            if name not in request.reported
+        }
+        request.reported.update(failures)
+        self._switched_off.update(failures)
+        first = request.answer.taken - len(step.tokens)
+        started = request.sequence.started
+        return Chunk(
+            request_id=request.message.request_id,
+            pieces=request.answer.pieces(first, step.accepted, step.drafter),
+            tokens=len(step.tokens),
+            drafter=step.drafter,
+            drafted=step.drafted,
+            accepted=step.accepted,
+            elapsed_s=self._clock() - started if started is not None else 0.0,
+            notices=tuple(f"Drafter {name} is off: {why}" for name, why in failures.items()),
+        )
+
+    def _end(self, request: _Request, reason: FinishReason) -> Done:
+        assert self._model is not None
+        if reason == "cancelled":
+            request.answer.finish()
+        answer = request.answer
+        self._release(request, request.sequence.tokens[: request.sequence.computed])
+        if not answer.reasoning:
+            self._model.answered(answer.text, answer.token_ids)
+        return Done(
+            request_id=request.message.request_id,
+            finish_reason=reason,
+            text=answer.text,
+            reasoning=answer.reasoning,
+            cut_in_reasoning=answer.thinking and reason != "stop",
+            token_ids=answer.token_ids,
+            seed=request.seed,
+            stats=request.sequence.stats,
+        )
+
+    def _fail(self, request: _Request, error: Exception) -> Failed:
+        """A pass went wrong: nothing is known of the KV cache any more, so it is dropped."""
+        assert self._model is not None
+        self._model.target.forget(request.sequence.seq)
+        self._release(request, [])
+        kind: FailureKind = "out_of_memory" if isinstance(error, MemoryError) else "internal"
+        return Failed(request.message.request_id, kind, f"The engine failed: {error}")
+
+    def _release(self, request: _Request, kept: list[int]) -> None:
+        assert self._loop is not None
+        self._loop.remove(request.sequence)
+        self._requests.remove(request)
+        self._kept[request.sequence.seq] = kept
+        request.source.close()
+        with self._lock:
+            self._active_ids.discard(request.message.request_id)
+            self._cancelled.discard(request.message.request_id)
+
+
+def common_prefix(a: Sequence[int], b: Sequence[int]) -> int:
+    """How many leading tokens two sequences share."""
+    n = min(len(a), len(b))
+    if a[:n] == b[:n]:
+        return n
+    return next(i for i in range(n) if a[i] != b[i])

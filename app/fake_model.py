@@ -1,0 +1,230 @@
+"""The scripted fake engine: the real loop, chain and answer over a target that knows its lines.
+
+For tests of window, pipe and faults. Tokens are pieces of text; nothing is computed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import os
+import re
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from app.engine import Engine, EngineError, Prepared
+from app.fake_script import Crash, FakeReply, FakeScript
+from app.protocol import (
+    DrafterReport,
+    DraftingParams,
+    Generate,
+    Load,
+    ModelReport,
+    SamplingParams,
+)
+from drafting.distribution import Distribution
+from drafting.drafter import NO_DRAFT, Draft, Drafter, Draw, Interrupted
+from drafting.target import Row
+
+_END = 0
+_WRONG = 1  # a token that is never the right one
+_PIECE = re.compile(r"\s*\S{1,4}|\s+", re.DOTALL)
+_N_VOCAB = 1 << 24
+
+
+class FakeModel:
+    """A LoadedModel, and its target and token source as well. One request at a time."""
+
+    n_vocab = _N_VOCAB
+    n_batch = 512
+    n_outputs = 65
+
+    def __init__(self, script: FakeScript, request: Load, progress: Callable[[float], bool]) -> None:
+        self.n_ctx = script.n_ctx
+        self._replies: Iterator[FakeReply] = itertools.cycle(script.replies)
+        self._stop = threading.Event()
+        self._ids: dict[str, int] = {}
+        self._texts: dict[int, str] = {}
+        self._lines: list[int] = []  # the scripted answer's tokens
+        self._reply = FakeReply()
+        self._n_prompt = 0
+        self._outputs: list[int] = []  # positions of the last pass that asked for logits
+        self._load(script, progress)
+        name = Path(request.model_path).stem
+        draft = request.draft_model_path
+        self.report = ModelReport(
+            path=request.model_path,
+            name=name,
+            architecture="fake",
+            description="scripted",
+            size_bytes=1,
+            kv_bytes=0,
+            n_vocab=_N_VOCAB,
+            n_ctx=min(self.n_ctx, request.options.n_ctx or self.n_ctx),
+            n_ctx_train=self.n_ctx,
+            max_draft=self.n_outputs - 1,
+            n_threads=request.options.n_threads or 1,
+            recurrent=False,
+            hybrid=False,
+            swa=False,
+            draft_model_path=draft,
+            drafters=(
+                DrafterReport("cache"),
+                DrafterReport("map-k"),
+                DrafterReport("mod"),
+                DrafterReport("draft", None if draft else "no draft model chosen"),
+            ),
+        )
+        self.n_ctx = self.report.n_ctx
+
+    def _load(self, script: FakeScript, progress: Callable[[float], bool]) -> None:
+        for tenth in range(11):
+            if not progress(tenth / 10):
+                raise EngineError("cancelled", "loading was cancelled")
+            self._stop.wait(script.load_s / 11)
+            if tenth == 5:
+                if script.load_crash is not None:
+                    crash(script.load_crash)
+                if script.load_fail is not None:
+                    raise EngineError("bad_model", script.load_fail)
+
+    # ---- LoadedModel
+
+    @property
+    def target(self) -> FakeModel:
+        return self
+
+    def prepare(self, request: Generate) -> Prepared:
+        prompt = request.messages[-1].content
+        self._reply = next(self._replies)
+        pieces = self._reply.pieces or cut(self._reply.text.replace("{prompt}", prompt))
+        self._lines = [self._id(piece) for piece in pieces] + [_END]
+        tokens = [self._id(piece) for m in request.messages for piece in cut(f"<{m.role}>{m.content}</>")]
+        self._n_prompt = len(tokens)
+        return Prepared(tokens=tokens, end_tokens=frozenset([_END]), stops=request.stop)
+
+    def source(self, sampling: SamplingParams) -> FakeModel:
+        return self
+
+    def links(self, drafting: DraftingParams, sampling: SamplingParams) -> Sequence[Drafter]:
+        drafts = itertools.cycle(self._reply.drafts)
+        return [_Prompter(self, drafts, self._reply.drafters)] if drafting.links else []
+
+    def token_bytes(self, token: int) -> bytes:
+        return self._texts[token].encode("utf-8", "surrogateescape")
+
+    def answered(self, text: str, tokens: Sequence[int]) -> None:
+        """The script needs no memory of its answers."""
+
+    def abort(self) -> None:
+        self._stop.set()
+
+    def allow(self) -> None:
+        self._stop.clear()
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    # ---- Target
+
+    def decode(self, rows: Sequence[Row]) -> None:
+        reply = self._reply
+        self._outputs = [row.pos for row in rows if row.output]
+        if not self._outputs or self._outputs[0] < self._n_prompt:
+            self._wait(reply.prefill_s * len(rows) / self._n_prompt)
+            return
+        said = self._outputs[0] - self._n_prompt + 1
+        if reply.crash is not None and said >= reply.at:
+            crash(reply.crash)
+        if reply.fail is not None and said >= reply.at:
+            raise EngineError("internal", reply.fail)
+        right = sum(1 for row in rows if row.token != _WRONG)
+        self._wait(right / reply.tokens_per_second)
+
+    def _wait(self, seconds: float) -> None:
+        if self._stop.wait(seconds):
+            raise Interrupted("the pass was aborted")
+
+    def rewind(self, seq: int, length: int) -> bool:
+        return True
+
+    def forget(self, seq: int) -> None:
+        """Nothing is kept."""
+
+    # ---- TokenSource
+
+    def at(self, output: int) -> Distribution:
+        return Distribution.certain(self.line(self._outputs[output] + 1))
+
+    def line(self, position: int) -> int:
+        """The scripted token at an absolute position."""
+        at = position - self._n_prompt
+        return self._lines[at] if 0 <= at < len(self._lines) else _END
+
+    def _id(self, piece: str) -> int:
+        token = self._ids.setdefault(piece, len(self._ids) + 2)
+        self._texts[token] = piece
+        return token
+
+
+class _Prompter:
+    """Plays all drafters: it whispers so many of the next lines, and so many wrong ones after."""
+
+    def __init__(self, model: FakeModel, drafts: Iterator[tuple[int, int]], names: Sequence[str]) -> None:
+        self._model = model
+        self._drafts = drafts
+        self._names = itertools.cycle(names)
+        self._length = 0
+        self.name = ""
+
+    def begin(self, tokens: Sequence[int]) -> None:
+        self._length = len(tokens)
+
+    def commit(self, tokens: Sequence[int]) -> None:
+        self._length += len(tokens)
+
+    def judged(self, drafted: int, accepted: int) -> None:
+        """It knew before."""
+
+    def propose(self, limit: int, draw: Draw) -> Draft:
+        drafted, accepted = next(self._drafts)
+        if drafted == 0:
+            return NO_DRAFT
+        self.name = next(self._names)
+        right = [self._model.line(self._length + i) for i in range(accepted)]
+        return Draft([*right, *[_WRONG] * (drafted - accepted)])
+
+
+def cut(text: str) -> list[str]:
+    """Text as tokens of about four characters, each with the white space before it."""
+    return _PIECE.findall(text)
+
+
+def crash(how: Crash) -> None:
+    """End this process the way an engine dies."""
+    if how == "abort":
+        os.abort()
+    elif how == "exit137":
+        os._exit(137)
+    elif how == "segfault":
+        ctypes.string_at(0)
+    else:
+        os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
+
+
+def fake_engine(script_path: Path) -> Engine:
+    """An engine that plays the script in a JSON file. Raises OSError or msgspec.DecodeError."""
+    script = msgspec.json.decode(script_path.read_bytes(), type=FakeScript)
+    if script.noise_bytes:
+        # As C code would: straight to the descriptors, whatever Python thinks stdout is.
+        noise = b"noise " * (script.noise_bytes // 6) + b"\n"
+        for descriptor in (1, 2):
+            for start in range(0, len(noise), 4096):
+                os.write(descriptor, noise[start : start + 4096])
+        sys.stderr.flush()
+    return Engine(lambda request, progress: FakeModel(script, request, progress), "fake")

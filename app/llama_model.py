@@ -1,0 +1,295 @@
+"""A GGUF in memory behind the engine's interface: target, prompt, drafters, and what they need."""
+
+from __future__ import annotations
+
+import datetime
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from app.chat_template import ChatTemplate, TemplateError, builtin_source
+from app.engine import EngineError, Prepared
+from app.prompt import PromptBuilder
+from app.protocol import (
+    DRAFTERS,
+    DrafterName,
+    DrafterReport,
+    DraftingParams,
+    EngineOptions,
+    Generate,
+    Load,
+    ModelReport,
+    SamplingParams,
+)
+from app.reasoning import TAGS
+from drafting.draft_model import DraftModel
+from drafting.drafter import Drafter
+from drafting.llama_target import LlamaSource, LlamaTarget, llama_source
+from drafting.ngram_cache import NgramCache
+from drafting.ngram_map import NgramMap
+from drafting.ngram_mod import ModTable, NgramMod
+from model_store.check import ModelFileError, check_model_file
+from model_store.pairing import vocabulary_mismatch
+from native.context import Context, ContextOptions
+from native.errors import ContextError, LoadCancelled, NativeError
+from native.model import Model
+
+log = logging.getLogger(__name__)
+
+LONGEST_DRAFT = 64
+FALLBACK_TEMPLATE = "chatml"
+
+
+@dataclass
+class _Template:
+    template: ChatTemplate
+    notices: list[str]
+
+
+class LlamaModel:
+    """Loads target and draft model; a draft model that cannot be used never stops the chat."""
+
+    def __init__(self, request: Load, progress: Callable[[float], bool]) -> None:
+        """Raises EngineError."""
+        path = Path(request.model_path)
+        options = request.options
+        notices: list[str] = []
+        try:
+            check_model_file(path, "chat")
+        except ModelFileError as error:
+            raise EngineError("bad_model", str(error)) from error
+        model = self._model = _load(path, options, progress)
+        try:
+            if not model.has_decoder or model.vocab_type == "none":
+                raise EngineError("bad_model", f"{path.name} cannot write text.")
+            n_ctx = options.n_ctx or model.n_ctx_train
+            if n_ctx > model.n_ctx_train > 0:
+                n_ctx = model.n_ctx_train
+                notices.append(f"The context is {n_ctx:,} tokens: this model knows no more.")
+            context = self._context = _context(
+                model, options, n_ctx, n_outputs=min(LONGEST_DRAFT + 1, options.n_batch)
+            )
+            self.target = LlamaTarget(context)
+            template = self._choose_template(options.chat_template)
+            notices += template.notices
+            self._prompts = PromptBuilder(model, template.template)
+            self._end_tokens, self._stops = self._find_end(notices)
+            self._thought_tags = frozenset(
+                token for tags in TAGS for tag in tags if (token := model.special_tokens.get(tag)) is not None
+            )
+            self._drafters, reports = self._make_drafters(request, n_ctx)
+            _warm_up(context)
+        except BaseException:
+            self.close()
+            raise
+        self.report = ModelReport(
+            path=str(path),
+            name=path.stem,
+            architecture=model.architecture,
+            description=model.description,
+            size_bytes=model.size_bytes,
+            kv_bytes=context.memory.kv,
+            n_vocab=model.n_vocab,
+            n_ctx=self.target.n_ctx,
+            n_ctx_train=model.n_ctx_train,
+            max_draft=self.target.n_outputs - 1,
+            n_threads=context.options.n_threads,
+            recurrent=model.is_recurrent,
+            hybrid=model.is_hybrid,
+            swa=model.n_swa > 0,
+            draft_model_path=request.draft_model_path if "draft" in self._drafters else None,
+            drafters=tuple(reports),
+            notices=tuple(notices),
+        )
+
+    # ---- LoadedModel
+
+    def prepare(self, request: Generate) -> Prepared:
+        now = (
+            datetime.datetime.fromtimestamp(request.started_at)
+            if request.started_at is not None
+            else datetime.datetime.now()
+        )
+        try:
+            prompt = self._prompts.build(request.messages, now)
+        except TemplateError as error:
+            raise EngineError("bad_input", f"The model's chat template says: {error}") from error
+        if not prompt.tokens:
+            raise EngineError("bad_input", "The message is empty.")
+        special = self._model.special_tokens
+        return Prepared(
+            tokens=prompt.tokens,
+            # A stop that is a control token has no text to be found in the answer.
+            end_tokens=self._end_tokens | {special[s] for s in request.stop if s in special},
+            stops=(*self._stops, *(s for s in request.stop if s not in special)),
+            closing=prompt.closing,
+            notices=prompt.notices,
+        )
+
+    def source(self, sampling: SamplingParams) -> LlamaSource:
+        return llama_source(
+            self._context,
+            temperature=sampling.temperature,
+            top_k=sampling.top_k,
+            top_p=sampling.top_p,
+            min_p=sampling.min_p,
+        )
+
+    def links(self, drafting: DraftingParams, sampling: SamplingParams) -> list[Drafter]:
+        names = dict.fromkeys(drafting.links)
+        links = [self._drafters[name] for name in names if name in self._drafters]
+        for link in links:
+            if isinstance(link, DraftModel):
+                link.set_sampling(
+                    temperature=sampling.temperature,
+                    top_k=sampling.top_k,
+                    top_p=sampling.top_p,
+                    min_p=sampling.min_p,
+                )
+        return links
+
+    def token_bytes(self, token: int) -> bytes:
+        """A tag that opens or ends thoughts is needed as text even where it is a control token."""
+        return self._model.token_bytes(token, special=token in self._thought_tags)
+
+    def answered(self, text: str, tokens: Sequence[int]) -> None:
+        self._prompts.remember(text, tokens)
+
+    def abort(self) -> None:
+        for context in self._contexts():
+            context.abort()
+
+    def allow(self) -> None:
+        for context in self._contexts():
+            context.allow()
+
+    def close(self) -> None:
+        draft_model: Model | None = getattr(self, "_draft_model", None)
+        if draft_model is not None:
+            draft_model.close()
+        self._model.close()
+
+    # ---- inside
+
+    def _contexts(self) -> list[Context]:
+        drafter = self._drafters.get("draft")
+        return [self._context] + ([drafter.context] if isinstance(drafter, DraftModel) else [])
+
+    def _choose_template(self, chosen: str | None) -> _Template:
+        """The template asked for, else the model's own, else ChatML with a word about it."""
+        model = self._model
+        special = {
+            "bos_token": model.token_text(model.bos) if model.bos is not None else "",
+            "eos_token": model.token_text(model.eos) if model.eos is not None else "",
+        }
+        notices: list[str] = []
+        try:
+            if chosen is not None:
+                return _Template(ChatTemplate(builtin_source(chosen), **special), notices)
+        except TemplateError as error:
+            notices.append(f"The chosen chat template cannot be used: {error}.")
+        own = model.chat_template
+        problem = "it has none"
+        if own:
+            try:
+                return _Template(ChatTemplate(own, **special), notices)
+            except TemplateError as error:
+                problem = f"it cannot be read ({error})"
+        notices.append(
+            f"No usable chat template in this model, {problem}: using ChatML. "
+            "Another one can be chosen in the settings."
+        )
+        return _Template(ChatTemplate(builtin_source(FALLBACK_TEMPLATE), **special), notices)
+
+    def _find_end(self, notices: list[str]) -> tuple[frozenset[int], tuple[str, ...]]:
+        """End tokens and stop strings: llama.cpp's set, and what the template writes after an answer."""
+        model = self._model
+        ends = model.end_of_generation
+        marker = self._prompts.end_marker(datetime.datetime.now())
+        if marker is None:
+            return ends, ()
+        token = model.special_tokens.get(marker)
+        if token is None:
+            token = next((t for t in range(model.n_vocab) if model.token_text(t) == marker), None)
+            if token is None:
+                return ends, (marker,)
+            if token not in ends:
+                notices.append(f"This file marks {marker} as ordinary text; it ends answers all the same.")
+        return ends | {token}, ()
+
+    def _make_drafters(
+        self, request: Load, n_ctx: int
+    ) -> tuple[dict[DrafterName, Drafter], list[DrafterReport]]:
+        """The drafters that can work with this model, and for each one whether and why not."""
+        if self._model.is_recurrent or self._model.is_hybrid:
+            off = "this model's memory cannot drop rejected tokens"
+            return {}, [DrafterReport(name, off) for name in DRAFTERS]
+        drafters: dict[DrafterName, Drafter] = {
+            "cache": NgramCache(),
+            "map-k": NgramMap(),
+            "mod": NgramMod(ModTable()),
+        }
+        reports = [DrafterReport(name) for name in drafters]
+        reason: str | None = "no draft model chosen"
+        if request.draft_model_path is not None:
+            try:
+                drafters["draft"] = self._load_draft(Path(request.draft_model_path), request, n_ctx)
+                reason = None
+            except (ModelFileError, NativeError, EngineError) as error:
+                log.warning("the draft model is not used: %s", error)
+                reason = str(error)
+        return drafters, [*reports, DrafterReport("draft", reason)]
+
+    def _load_draft(self, path: Path, request: Load, n_ctx: int) -> DraftModel:
+        check_model_file(path, "draft")
+        draft = self._draft_model = _load(path, request.options, lambda _: True)
+        try:
+            mismatch = vocabulary_mismatch(self._model, draft)
+            if mismatch is None and (draft.is_recurrent or draft.is_hybrid):
+                mismatch = "its memory cannot drop rejected tokens"
+            if mismatch is not None:
+                raise EngineError("bad_model", f"{path.name} does not fit: {mismatch}")
+            context = _context(draft, request.options, min(n_ctx, draft.n_ctx_train or n_ctx), 1)
+            _warm_up(context)
+            return DraftModel(context)
+        except BaseException:
+            draft.close()
+            raise
+
+
+def _load(path: Path, options: EngineOptions, progress: Callable[[float], bool]) -> Model:
+    try:
+        return Model(path, n_gpu_layers=options.n_gpu_layers, progress=progress)
+    except LoadCancelled as error:
+        raise EngineError("cancelled", str(error)) from error
+    except NativeError as error:
+        raise EngineError("bad_model", str(error)) from error
+
+
+def _context(model: Model, options: EngineOptions, n_ctx: int, n_outputs: int) -> Context:
+    threads = options.n_threads or psutil.cpu_count(logical=False) or psutil.cpu_count() or 1
+    try:
+        return Context(
+            model,
+            ContextOptions(
+                n_ctx=n_ctx,
+                n_batch=options.n_batch,
+                n_outputs=n_outputs,
+                n_threads=threads,
+                kv_type=options.kv_type,
+                flash_attention=options.flash_attention,
+            ),
+        )
+    except ContextError as error:
+        raise EngineError(
+            "out_of_memory", f"{error}. A smaller context or a smaller model needs less memory."
+        ) from error
+
+
+def _warm_up(context: Context) -> None:
+    """One throw-away pass, so that weights are paged in before the first message and not during it."""
+    context.decode([(0, 0, 0, True)])
+    context.forget(0)

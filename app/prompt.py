@@ -1,0 +1,146 @@
+"""From messages to token ids: the template's markup is markup, a message's content is only text."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from app.chat_template import ChatTemplate, TemplateError
+from app.protocol import ChatMessage
+from app.reasoning import opened_by
+from native.model import Model
+
+# Unicode noncharacters: no text means anything by them, so they can mark places in it.
+_OPEN, _CLOSE = "\ufdd0", "\ufdd1"
+_PLACE = re.compile(f"{_OPEN}(\\d+){_CLOSE}")
+_END_MARKER = re.compile(r"\s*(<[^<>\s]+>|\[/?[A-Z_]+\])")
+_REMEMBERED_ANSWERS = 512
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """``closing`` is the tag that ends thoughts which the prompt opens, if it does."""
+
+    tokens: list[int]
+    closing: str | None = None
+    notices: tuple[str, ...] = ()
+
+
+@dataclass
+class _Content:
+    """Parts of message content that the template must carry through without touching them."""
+
+    parts: list[str | tuple[int, ...]] = field(default_factory=list)
+
+    def hide(self, part: str | tuple[int, ...]) -> str:
+        self.parts.append(part)
+        return f"{_OPEN}{len(self.parts) - 1}{_CLOSE}"
+
+
+class PromptBuilder:
+    """Builds prompts for one model and one template.
+
+    Text of a control token inside a message is carried through the template under a placeholder
+    and tokenised with special parsing off. The rest is tokenised as a whole, exactly as a template
+    without such content would be. An answer this builder was told of (``remember``) keeps the very
+    tokens it was made of, so that the KV cache of the turn before fits to its last token.
+    """
+
+    def __init__(self, model: Model, template: ChatTemplate) -> None:
+        self._model = model
+        self._template = template
+        self._answers: OrderedDict[str, tuple[int, ...]] = OrderedDict()
+        special = sorted(model.special_tokens, key=len, reverse=True)
+        self._special = re.compile("|".join(map(re.escape, [*special, _OPEN, _CLOSE])))
+
+    def remember(self, text: str, tokens: Sequence[int]) -> None:
+        """``tokens`` are what the answer ``text`` was made of, where they spell it exactly."""
+        spelled = b"".join(map(self._model.token_bytes, tokens)).decode("utf-8", "replace")
+        if spelled == text and text:
+            self._answers[text] = tuple(tokens)
+            self._answers.move_to_end(text)
+            while len(self._answers) > _REMEMBERED_ANSWERS:
+                self._answers.popitem(last=False)
+
+    def build(self, messages: Sequence[ChatMessage], now: datetime.datetime) -> Prompt:
+        """Raises TemplateError when the template refuses the messages even after repair."""
+        content = _Content()
+        hidden: list[tuple[str, str]] = [(m.role, self._hide(m, content)) for m in messages]
+        notices: list[str] = []
+        try:
+            text = self._render(hidden, now)
+            lost = [c for role, c in hidden if role == "system" and c.strip() not in text]
+            refusal = "it leaves the system prompt out" if lost else None
+        except TemplateError as error:
+            refusal = str(error)
+        if refusal is not None:
+            repaired = _repaired(hidden)
+            if repaired == hidden:
+                raise TemplateError(refusal)
+            text = self._render(repaired, now)
+            if any(role == "system" for role, _ in hidden):
+                notices.append(
+                    "This model has no place for a system prompt; it was put before your first message."
+                )
+        tokens = self._tokenize(text, content)
+        return Prompt(tokens, opened_by(text), tuple(notices))
+
+    def _render(self, messages: list[tuple[str, str]], now: datetime.datetime) -> str:
+        return self._template.render([{"role": r, "content": c} for r, c in messages], now=now)
+
+    def _hide(self, message: ChatMessage, content: _Content) -> str:
+        tokens = self._answers.get(message.content) if message.role == "assistant" else None
+        if tokens is not None:
+            return content.hide(tokens)
+        return self._special.sub(lambda match: content.hide(match[0]), message.content)
+
+    def _tokenize(self, text: str, content: _Content) -> list[int]:
+        model = self._model
+        tokens: list[int] = []
+        # split with one group gives text, index, text, index, ..., text
+        for i, part in enumerate(_PLACE.split(text)):
+            if i % 2 == 0:
+                tokens += model.tokenize(part, parse_special=True) if part else []
+                continue
+            hidden = content.parts[int(part)]
+            tokens += model.tokenize(hidden, parse_special=False) if isinstance(hidden, str) else hidden
+        if model.adds_bos and model.bos is not None and tokens[:1] != [model.bos]:
+            tokens.insert(0, model.bos)
+        return tokens
+
+    def end_marker(self, now: datetime.datetime) -> str | None:
+        """What the template writes after an answer, such as ``<|im_end|>``; None if nothing."""
+        content = _Content()
+        place = content.hide("")
+        try:
+            text = self._template.render(
+                [{"role": "user", "content": "x"}, {"role": "assistant", "content": place}],
+                now=now,
+                add_generation_prompt=False,
+            )
+        except TemplateError:
+            return None
+        match = _END_MARKER.match(text.partition(place)[2])
+        return match[1] if match else None
+
+
+def _repaired(messages: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The same words in the plainest form: no system role, user and assistant in turn."""
+    system = "\n\n".join(content for role, content in messages if role == "system")
+    turns = [(role, content) for role, content in messages if role != "system"]
+    if system:
+        first = next((i for i, (role, _) in enumerate(turns) if role == "user"), None)
+        if first is None:
+            turns.insert(0, ("user", system))
+        else:
+            turns[first] = ("user", f"{system}\n\n{turns[first][1]}")
+    merged: list[tuple[str, str]] = []
+    for role, content in turns:
+        if merged and merged[-1][0] == role:
+            merged[-1] = (role, f"{merged[-1][1]}\n\n{content}")
+        else:
+            merged.append((role, content))
+    return merged

@@ -1,0 +1,184 @@
+"""The worker process: reads requests from stdin, computes, writes events to stdout.
+
+Started as ``python -m app.worker`` by the engine client. ``--fake FILE`` plays a script instead of
+running a model.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import queue
+import signal
+import sys
+import threading
+from collections import deque
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from app import protocol
+from app.engine import Engine, EngineError
+from app.frames import FrameError, FrameWriter, StreamClosed, read_frame
+from app.protocol import (
+    Cancel,
+    Failed,
+    FromWorker,
+    Generate,
+    Hello,
+    Load,
+    Loaded,
+    LoadProgress,
+    Shutdown,
+    Unload,
+    Unloaded,
+)
+
+log = logging.getLogger(__name__)
+
+# How long a native call may take to notice that the program is gone before it is ended by force.
+GRACE_S = 2.0
+
+Request = Load | Unload | Generate
+
+
+class Worker:
+    """One engine, a queue of requests served in order, and a thread that reads them."""
+
+    def __init__(self, engine: Engine, requests: IO[bytes], events: IO[bytes]) -> None:
+        self._engine = engine
+        self._requests = requests
+        self._writer = FrameWriter(events)
+        self._inbox: queue.SimpleQueue[Request | None] = queue.SimpleQueue()
+        self._waiting: deque[Request] = deque()
+
+    def run(self) -> None:
+        """Serve until the program says goodbye or is gone."""
+        self._send(Hello(protocol.PROTOCOL_VERSION, self._engine.name, os.getpid()))
+        threading.Thread(target=self._read, name="requests", daemon=True).start()
+        try:
+            while self._collect():
+                while self._waiting and self._ready_for(self._waiting[0]):
+                    self._serve(self._waiting.popleft())
+                if self._engine.busy:
+                    for event in self._engine.step():
+                        self._send(event)
+        except StreamClosed as error:
+            log.info("nobody listens any more: %s", error)
+        finally:
+            self._engine.close()
+
+    def _read(self) -> None:
+        """The reader thread: a cancel takes effect at once, in the middle of a pass."""
+        try:
+            while (payload := read_frame(self._requests)) is not None:
+                message = protocol.decode_to_worker(payload)
+                if isinstance(message, Shutdown):
+                    break
+                if isinstance(message, Cancel):
+                    self._engine.cancel(message.request_id)
+                else:
+                    self._inbox.put(message)
+        except (FrameError, msgspec.DecodeError, OSError, ValueError) as error:
+            log.error("requests cannot be read: %s", error)
+        self._inbox.put(None)
+        # The main thread may sit in a native call that knows nothing of us.
+        threading.Event().wait(GRACE_S)
+        os._exit(0)
+
+    def _collect(self) -> bool:
+        """Take in what has arrived, waiting only when there is nothing to do. False at the end."""
+        idle = not self._engine.busy and not self._waiting
+        while True:
+            try:
+                message = self._inbox.get(block=idle)
+            except queue.Empty:
+                return True
+            if message is None:
+                return False
+            self._waiting.append(message)
+            idle = False
+
+    def _ready_for(self, request: Request) -> bool:
+        if isinstance(request, Generate):
+            return self._engine.has_room
+        return not self._engine.busy
+
+    def _serve(self, request: Request) -> None:
+        try:
+            if isinstance(request, Load):
+                self._load(request)
+            elif isinstance(request, Unload):
+                self._engine.unload()
+                self._send(Unloaded(request.request_id))
+            else:
+                self._send(self._engine.start(request))
+        except EngineError as error:
+            self._send(Failed(request.request_id, error.kind, str(error)))
+        except MemoryError:
+            self._send(Failed(request.request_id, "out_of_memory", "There is not enough memory."))
+        except StreamClosed:
+            raise
+        except Exception as error:
+            log.exception("a request failed")
+            message = f"The engine failed: {type(error).__name__}: {error}"
+            self._send(Failed(request.request_id, "internal", message))
+
+    def _load(self, request: Load) -> None:
+        shown = -1
+
+        def progress(fraction: float) -> None:
+            nonlocal shown
+            percent = int(fraction * 100)
+            if percent > shown:  # llama.cpp reports every tensor
+                shown = percent
+                self._send(LoadProgress(request.request_id, fraction))
+
+        report = self._engine.load(request, progress)
+        self._send(Loaded(request.request_id, report))
+
+    def _send(self, event: FromWorker) -> None:
+        self._writer.write(protocol.encode(event))
+
+
+def _protocol_stream() -> IO[bytes]:
+    """Keep the real stdout for the protocol and send fd 1 to stderr: C code prints where it likes."""
+    stream = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    return stream
+
+
+def _engine(script: Path | None) -> Engine:
+    """Imports happen inside: the fake engine must not load llama.cpp."""
+    if script is not None:
+        from app.fake_model import fake_engine
+
+        return fake_engine(script)
+    from app.llama_model import LlamaModel
+    from native.model import build_info
+
+    return Engine(LlamaModel, build_info())
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m app.worker")
+    parser.add_argument("--fake", type=Path, help="play this script instead of running a model")
+    arguments = parser.parse_args()
+    events = _protocol_stream()
+    # Ctrl+C in a terminal reaches the whole group; the program that owns us decides.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    Worker(_engine(arguments.fake), sys.stdin.buffer, events).run()
+    return 0
+
+
+if __name__ == "__main__":
+    # Not sys.exit: a daemon thread may hold stdin's lock, which a normal exit would wait for.
+    code = main()
+    logging.shutdown()
+    os._exit(code)
