@@ -1,0 +1,206 @@
+"""``slipstream chat``: one prompt through the same engine client and worker as the window's."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import queue
+import sys
+from pathlib import Path
+
+import msgspec
+
+from app import paths
+from app.cli import UsageError
+from app.engine_client import EngineClient, Event, WorkerLost
+from app.protocol import (
+    DRAFTERS,
+    ChatMessage,
+    Chunk,
+    Done,
+    DraftingParams,
+    EngineOptions,
+    Failed,
+    Loaded,
+    Piece,
+    SamplingParams,
+    Started,
+)
+from app.settings import SettingsFile
+from model_store.library import list_models
+from model_store.starter import STARTER_NAME, starter_path
+
+_INTERRUPTED = 130  # what shells expect after Ctrl+C
+_BAD_INPUT = 2
+
+
+def run_chat(options: argparse.Namespace) -> int:
+    """Answer ``options.prompt``. Raises UsageError for input that cannot be used."""
+    prompt = sys.stdin.read() if options.prompt == "-" else options.prompt
+    if not prompt.strip():
+        raise UsageError("the message is empty")
+    links = DRAFTERS if options.spec is None else options.spec
+    if options.spec is not None and "draft" in links and options.draft_model is None:
+        raise UsageError("the drafter 'draft' needs --draft-model FILE")
+    if options.draft_model is not None and not options.draft_model.exists():
+        raise UsageError(f"there is no draft model file {str(options.draft_model)!r}")
+    model = _model_path(options.model)
+    settings = SettingsFile().load()
+    engine_options = msgspec.structs.replace(
+        settings.engine_options(str(model)), n_threads=options.threads or settings.n_threads
+    )
+    sampling = settings.sampling_params()
+    if options.temp is not None:
+        sampling = SamplingParams(temperature=options.temp)
+    drafting = DraftingParams(links=links, max_draft=options.draft_max or settings.max_draft)
+    events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+    client = EngineClient(events.put)
+    client.start()
+    try:
+        return _Chat(client, events, quiet=options.json).run(
+            model,
+            options.draft_model,
+            engine_options,
+            prompt,
+            sampling=sampling,
+            drafting=drafting,
+            max_tokens=options.max_tokens or settings.max_tokens or None,
+            seed=options.seed,
+        )
+    finally:
+        client.close()
+
+
+def _model_path(wanted: str | None) -> Path:
+    """A file as given, or one of the models folder by its name; the starter by default."""
+    if wanted is None:
+        starter = starter_path()
+        if starter is None:
+            raise UsageError(f"the starter model {STARTER_NAME} is not installed; name one with -m")
+        return starter
+    if Path(wanted).exists():
+        return Path(wanted)
+    settings = SettingsFile().load()
+    folder = Path(settings.models_folder) if settings.models_folder else paths.models_dir()
+    named = [m.path for m in list_models(folder) if wanted in (m.name, m.path.name, m.path.stem)]
+    if not named:
+        raise UsageError(f"there is no model file {wanted!r}, and none of that name in {folder}")
+    return named[0]
+
+
+class _Chat:
+    """One load and one answer, printed as they come."""
+
+    def __init__(self, client: EngineClient, events: queue.SimpleQueue[Event], *, quiet: bool) -> None:
+        self._client = client
+        self._events = events
+        self._quiet = quiet
+        self._model = ""
+        self._thinking = False
+
+    def run(
+        self,
+        model: Path,
+        draft_model: Path | None,
+        engine_options: EngineOptions,
+        prompt: str,
+        *,
+        sampling: SamplingParams,
+        drafting: DraftingParams,
+        max_tokens: int | None,
+        seed: int | None,
+    ) -> int:
+        draft = str(draft_model) if draft_model else None
+        self._client.load(str(model), draft, engine_options)
+        loaded = self._wait(Loaded)
+        if isinstance(loaded, Failed):
+            return _failed(loaded)
+        assert isinstance(loaded, Loaded)
+        self._model = loaded.model.name
+        for notice in loaded.model.notices:
+            self._note(notice)
+        for report in loaded.model.drafters:
+            asked = report.name in drafting.links and (draft or report.name != "draft")
+            if report.reason is not None and asked:
+                self._note(f"drafter {report.name} is off: {report.reason}")
+        request = self._client.generate(
+            [ChatMessage("user", prompt)],
+            sampling=sampling,
+            drafting=drafting,
+            max_tokens=max_tokens,
+            seed=seed,
+        )
+        interrupted = False
+        while True:
+            try:
+                ended = self._wait(Done)
+                break
+            except KeyboardInterrupt:
+                interrupted = True
+                self._client.cancel(request)
+        if isinstance(ended, Failed):
+            return _failed(ended)
+        assert isinstance(ended, Done)
+        self._print(ended)
+        return _INTERRUPTED if interrupted else 0
+
+    def _wait(self, kind: type[Loaded] | type[Done]) -> Event:
+        """Handle events until one of ``kind``, or a failure."""
+        while True:
+            event = self._events.get()
+            if isinstance(event, Chunk) and not self._quiet:
+                self._show(event.pieces)
+            if isinstance(event, Chunk | Started):
+                for notice in event.notices:
+                    self._note(notice)
+            if isinstance(event, kind | Failed):
+                return event
+            if isinstance(event, WorkerLost):
+                return Failed(0, "worker_lost", event.message)
+
+    def _print(self, done: Done) -> None:
+        stats = done.stats
+        if self._quiet:
+            report = {
+                "text": done.text,
+                "reasoning": done.reasoning,
+                "token_ids": done.token_ids,
+                "finish_reason": done.finish_reason,
+                "seed": done.seed,
+                "model": self._model,
+                "stats": stats.as_report(),
+            }
+            print(json.dumps(report, ensure_ascii=False))
+            return
+        if not (done.text or done.reasoning).endswith("\n"):
+            print()
+        parts = [f"{stats.completion_tokens} tokens", f"first {stats.prefill_s:.2f} s"]
+        if stats.tokens_per_second is not None:
+            parts.append(f"{stats.tokens_per_second:.1f} tokens/s")
+        if stats.acceptance_rate is not None:
+            parts.append(f"{stats.acceptance_rate:.0%} of {stats.drafted} drafted accepted")
+        if stats.tokens_per_pass is not None:
+            parts.append(f"{stats.tokens_per_pass:.2f} tokens per target pass")
+        for name, counts in stats.by_drafter.items():
+            parts.append(f"{name} {counts.accepted}/{counts.drafted}")
+        parts.append(f"seed {done.seed}")
+        if done.finish_reason != "stop":
+            parts.append("cut while thinking" if done.cut_in_reasoning else done.finish_reason)
+        print("\n" + " · ".join(parts), file=sys.stderr)
+
+    def _show(self, pieces: tuple[Piece, ...]) -> None:
+        for piece in pieces:
+            if self._thinking and not piece.reasoning:
+                print("\n")
+            self._thinking = piece.reasoning
+            print(piece.text, end="")
+        sys.stdout.flush()
+
+    @staticmethod
+    def _note(text: str) -> None:
+        print(f"slipstream: {text}", file=sys.stderr)
+
+
+def _failed(failure: Failed) -> int:
+    print(f"slipstream: {failure.message}", file=sys.stderr)
+    return _BAD_INPUT if failure.kind in ("bad_input", "bad_model") else 1

@@ -1,0 +1,142 @@
+"""The command line: ``slipstream`` opens the window, ``slipstream chat`` answers one prompt."""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import runpy
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from app.protocol import DRAFTERS, DrafterName
+
+USAGE_ERROR = 2
+
+
+class UsageError(Exception):
+    """Bad arguments or input, in one line."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line; the usage is there for the asking."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(USAGE_ERROR, f"{self.prog}: {message} (see {self.prog} --help)\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; the return value is the exit status (0 done, 1 failed, 2 bad usage)."""
+    multiprocessing.freeze_support()
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.command == "chat":
+        from app.chat_command import run_chat
+
+        try:
+            return run_chat(options)
+        except UsageError as error:
+            print(f"slipstream: {error}", file=sys.stderr)
+            return USAGE_ERROR
+    return _open_window()
+
+
+def _open_window() -> int:
+    """The window is the layer above this one: it is started by name, never imported."""
+    if not has_display():
+        print(
+            "slipstream: there is no display to open a window on. "
+            'To chat here, run: slipstream chat "your message"',
+            file=sys.stderr,
+        )
+        return 1
+    try:
+        runpy.run_module("ui", run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 1
+    return 0
+
+
+def has_display() -> bool:
+    """Whether a window could be shown: always, but on a Linux or BSD without X or Wayland."""
+    if sys.platform in ("win32", "darwin") or os.environ.get("QT_QPA_PLATFORM"):
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def drafters(text: str) -> tuple[DrafterName, ...] | None:
+    """The links that ``--spec`` asks for, None for "auto". Raises argparse.ArgumentTypeError."""
+    if text == "auto":
+        return None
+    if text == "off":
+        return ()
+    known = {name: name for name in DRAFTERS}
+    links: list[DrafterName] = []
+    for name in (part.strip() for part in text.split(",")):
+        if name not in known:
+            choice = ", ".join(("auto", "off", *DRAFTERS))
+            raise argparse.ArgumentTypeError(f"unknown drafter {name!r} (choose from {choice})")
+        links.append(known[name])
+    return tuple(dict.fromkeys(links))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="slipstream",
+        description="Chat with a language model on this machine. Without a command: open the window.",
+    )
+    commands = parser.add_subparsers(dest="command", metavar="command")
+    chat = commands.add_parser(
+        "chat",
+        help="answer one prompt on the terminal",
+        description="Stream the answer to one prompt and print what drafting did for it.",
+    )
+    chat.add_argument("prompt", help='what to say to the model; "-" reads it from standard input')
+    chat.add_argument("-m", "--model", metavar="MODEL", help="a GGUF file (default: the starter model)")
+    chat.add_argument(
+        "--draft-model", type=Path, metavar="FILE", help="a small GGUF with the same vocabulary"
+    )
+    chat.add_argument(
+        "--spec",
+        type=drafters,
+        default="auto",
+        metavar="auto|off|LIST",
+        help=f"drafters, separated by commas, out of {', '.join(DRAFTERS)} (default: auto)",
+    )
+    chat.add_argument("--draft-max", type=_count, metavar="N", help="longest draft in tokens")
+    chat.add_argument("--temp", type=_temperature, metavar="T", help="temperature; 0 is greedy")
+    chat.add_argument("--seed", type=_seed, metavar="N", help="makes the answer reproducible")
+    chat.add_argument("--max-tokens", type=_count, metavar="N", help="longest answer in tokens")
+    chat.add_argument("--threads", type=_count, metavar="N", help="CPU threads")
+    chat.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    return parser
+
+
+def _count(text: str) -> int:
+    return _number(text, 1, 2**31 - 1)
+
+
+def _seed(text: str) -> int:
+    return _number(text, 0, 2**63 - 1)
+
+
+def _number(text: str, least: int, most: int) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
+    if not least <= number <= most:
+        raise argparse.ArgumentTypeError(f"{number} is not between {least} and {most}")
+    return number
+
+
+def _temperature(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+    if not 0.0 <= number <= 5.0:
+        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 5")
+    return number
