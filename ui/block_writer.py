@@ -1,0 +1,206 @@
+"""Writes blocks of an answer into a QTextDocument: no HTML, no resources, colours of the theme."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import (
+    QBrush,
+    QColor,
+    QFont,
+    QFontMetricsF,
+    QTextBlockFormat,
+    QTextCharFormat,
+    QTextCursor,
+    QTextDocument,
+    QTextFormat,
+    QTextLength,
+    QTextListFormat,
+    QTextTableCellFormat,
+    QTextTableFormat,
+)
+
+from ui import theme
+from ui.markdown_blocks import Block, CodeBlock, Span, TableBlock, TextBlock
+from ui.theme import Tokens
+
+# Which blocks the view draws a quote's bar or a rule beside.
+QUOTE_PROPERTY = QTextFormat.Property.UserProperty + 1
+RULE_PROPERTY = QTextFormat.Property.UserProperty + 2
+_FRESH = QTextFormat.Property.UserProperty + 3  # the empty block that Qt puts after a table
+
+QUOTE_INDENT = 16
+LIST_INDENT = 24
+_GAP = 10
+_TIGHT_GAP = 3
+_HEADING_PX = {1: 20, 2: 17, 3: 15}
+_BULLETS = (
+    QTextListFormat.Style.ListDisc,
+    QTextListFormat.Style.ListCircle,
+    QTextListFormat.Style.ListSquare,
+)
+_ALIGNMENTS = {
+    "left": Qt.AlignmentFlag.AlignLeft,
+    "center": Qt.AlignmentFlag.AlignHCenter,
+    "right": Qt.AlignmentFlag.AlignRight,
+}
+
+
+class BlockWriter:
+    """Appends blocks at a cursor. The cursor stands at the document's end."""
+
+    def __init__(self, document: QTextDocument, font: QFont, tokens: Tokens) -> None:
+        document.setIndentWidth(LIST_INDENT)
+        self._written = False  # the document's first block is there before anything is written
+        self._font = font
+        self._tokens = tokens
+        self._code_font = theme.code_font(font.pixelSize() - 1)
+        metrics = QFontMetricsF(font)
+        self._line = 100 * theme.LINE_HEIGHT * font.pixelSize() / metrics.lineSpacing()
+
+    def write(self, cursor: QTextCursor, block: Block) -> None:
+        if isinstance(block, TableBlock):
+            self._table(cursor, block)
+        elif isinstance(block, TextBlock):
+            self._text(cursor, block)
+        else:
+            self._text(cursor, _as_text(block))
+
+    def _text(self, cursor: QTextCursor, block: TextBlock) -> None:
+        block_format = QTextBlockFormat()
+        block_format.setLineHeight(self._line, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
+        block_format.setBottomMargin(_TIGHT_GAP if block.tight else _GAP)
+        block_format.setLayoutDirection(
+            Qt.LayoutDirection.RightToLeft if block.rtl else Qt.LayoutDirection.LeftToRight
+        )
+        in_item = block.marker is not None
+        block_format.setIndent(block.depth - 1 if in_item else block.depth)
+        if block.quote:
+            margin = block.quote * QUOTE_INDENT
+            block_format.setProperty(QUOTE_PROPERTY, block.quote)
+            if block.rtl:
+                block_format.setRightMargin(margin)
+            else:
+                block_format.setLeftMargin(margin)
+        if block.kind == "heading":
+            block_format.setTopMargin(6)
+            block_format.setHeadingLevel(block.level)
+        if block.kind == "rule":
+            block_format.setProperty(RULE_PROPERTY, True)
+        if block.kind == "code":
+            block_format.setBackground(QColor(self._tokens.inline_code))
+            block_format.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
+        base = self._char_format(block)
+        self._begin_block(cursor, block_format, base)
+        if block.marker is not None:
+            self._mark(cursor, block)
+        for span in block.spans:
+            cursor.insertText(_lines(span.text), self._span_format(span, base))
+
+    def _begin_block(
+        self, cursor: QTextCursor, block_format: QTextBlockFormat, char_format: QTextCharFormat
+    ) -> None:
+        # The document's first block is there already, and so is the one that follows a table.
+        if not self._written or cursor.blockFormat().property(_FRESH):
+            cursor.setBlockFormat(block_format)
+            cursor.setBlockCharFormat(char_format)
+        else:
+            cursor.insertBlock(block_format, char_format)
+        self._written = True
+
+    def _mark(self, cursor: QTextCursor, block: TextBlock) -> None:
+        list_format = QTextListFormat()
+        list_format.setIndent(1)
+        assert block.marker is not None
+        if block.marker == "-":
+            list_format.setStyle(_BULLETS[(block.depth - 1) % len(_BULLETS)])
+        else:
+            list_format.setStyle(QTextListFormat.Style.ListDecimal)
+            list_format.setStart(int(block.marker[:-1]))
+        # A list of its own for each item: nothing of what is finished depends on what comes.
+        cursor.createList(list_format)
+
+    def _char_format(self, block: TextBlock) -> QTextCharFormat:
+        result = QTextCharFormat()
+        font = QFont(self._font)
+        if block.kind == "heading":
+            font.setPixelSize(_HEADING_PX.get(block.level, theme.FONT_PX))
+            font.setWeight(QFont.Weight.DemiBold)
+        if block.kind == "rule":
+            font.setPixelSize(4)
+        result.setFont(font)
+        if block.quote:
+            result.setForeground(QColor(self._tokens.muted))
+        return result
+
+    def _span_format(self, span: Span, base: QTextCharFormat) -> QTextCharFormat:
+        result = QTextCharFormat(base)
+        if span.code:
+            result.setFont(
+                self._code_font, QTextCharFormat.FontPropertiesInheritanceBehavior.FontPropertiesAll
+            )
+            result.setBackground(QColor(self._tokens.inline_code))
+            result.setForeground(QColor(self._tokens.text))
+        if span.bold:
+            result.setFontWeight(QFont.Weight.DemiBold)
+        if span.italic:
+            result.setFontItalic(True)
+        if span.strike:
+            result.setFontStrikeOut(True)
+        if span.link is not None:
+            result.setAnchor(True)
+            result.setAnchorHref(span.link)
+            result.setForeground(QColor(self._tokens.accent))
+            result.setFontUnderline(True)
+        return result
+
+    def _table(self, cursor: QTextCursor, block: TableBlock) -> None:
+        columns = max((len(row) for row in block.rows), default=0)
+        if not columns:
+            return
+        table_format = QTextTableFormat()
+        table_format.setBorderCollapse(True)
+        table_format.setBorder(1)
+        table_format.setBorderBrush(QBrush(QColor(self._tokens.line)))
+        table_format.setCellPadding(6)
+        table_format.setCellSpacing(0)
+        table_format.setHeaderRowCount(1)
+        table_format.setBottomMargin(_GAP)
+        table_format.setTopMargin(2)
+        table_format.setLeftMargin(block.depth * LIST_INDENT)
+        table_format.setColumnWidthConstraints([QTextLength(QTextLength.Type.VariableLength, 0)] * columns)
+        table = cursor.insertTable(len(block.rows), columns, table_format)
+        self._written = True
+        for r, row in enumerate(block.rows):
+            for c, spans in enumerate(row):
+                cell = table.cellAt(r, c)
+                cell_format = QTextTableCellFormat()
+                base = QTextCharFormat()
+                font = QFont(self._font)
+                if r == 0:
+                    font.setWeight(QFont.Weight.DemiBold)
+                    cell_format.setBackground(QColor(self._tokens.panel))
+                base.setFont(font)
+                cell.setFormat(cell_format)
+                inner = cell.firstCursorPosition()
+                alignment = QTextBlockFormat()
+                alignment.setAlignment(
+                    _ALIGNMENTS[block.alignments[c] if c < len(block.alignments) else "left"]
+                )
+                inner.setBlockFormat(alignment)
+                for span in spans:
+                    inner.insertText(_lines(span.text), self._span_format(span, base))
+        cursor.movePosition(QTextCursor.MoveOperation.End)
+        # Qt puts a block after each table; until it is used it takes no room.
+        after = QTextBlockFormat()
+        after.setLineHeight(1, QTextBlockFormat.LineHeightTypes.FixedHeight.value)
+        after.setProperty(_FRESH, True)
+        cursor.setBlockFormat(after)
+
+
+def _lines(text: str) -> str:
+    """A line break inside a paragraph is U+2028 for Qt; a bare one would begin a new paragraph."""
+    return text.replace("\n", "\u2028").replace("\u2029", "\u2028")
+
+
+def _as_text(block: CodeBlock) -> TextBlock:
+    return TextBlock(kind="code", spans=(Span(block.text, code=True),), depth=block.depth)

@@ -1,0 +1,97 @@
+"""Inline cards: what went wrong with what can be done, and a line to read once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton, QVBoxLayout, QWidget
+
+from ui.bidi import visible
+from ui.icons import icon
+from ui.theme import Theme
+
+ACTIONS = {
+    "retry": "Retry",
+    "reload": "Try again",
+    "restart": "Restart engine",
+    "restart_plain": "Restart with drafting off",
+    "choose": "Choose a model…",
+}
+
+
+class ProblemCard(QFrame):
+    """What happened, what was kept, what to do. ``chosen`` carries the name of an action, or
+    "dismiss"."""
+
+    chosen = Signal(str)
+
+    def __init__(
+        self, theme: Theme, what: str, kept: str, actions: Sequence[str], parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.setObjectName("problem")
+        self.setAccessibleName("Problem")
+        self.what = what
+        column = QVBoxLayout(self)
+        column.setContentsMargins(12, 10, 12, 10)
+        column.setSpacing(8)
+        words = _wrapping(visible(what), self)
+        words.setAccessibleName(what)
+        column.addWidget(words)
+        if kept:
+            below = _wrapping(kept, self)
+            below.setProperty("role", "muted")
+            column.addWidget(below)
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        self.buttons: dict[str, QPushButton] = {}
+        for action in (*actions, "dismiss"):
+            button = QPushButton(ACTIONS.get(action, "Dismiss"), self)
+            button.clicked.connect(lambda _=False, action=action: self.chosen.emit(action))
+            row.addWidget(button)
+            self.buttons[action] = button
+        row.addStretch()
+        column.addLayout(row)
+
+    def fit(self, width: int) -> int:
+        height = self.heightForWidth(width) if self.hasHeightForWidth() else self.sizeHint().height()
+        self.resize(width, height)
+        return height
+
+
+class NoticeLine(QFrame):
+    """A line that may be read once and put away."""
+
+    dismissed = Signal()
+
+    def __init__(self, theme: Theme, text: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("notice")
+        self.text = text
+        row = QHBoxLayout(self)
+        row.setContentsMargins(12, 4, 4, 4)
+        label = _wrapping(visible(text), self)
+        label.setAccessibleName(text)
+        row.addWidget(label, 1)
+        self._close = QToolButton(self)
+        self._close.setProperty("look", "quiet")
+        self._close.setAccessibleName("Dismiss notice")
+        self._close.setToolTip("Dismiss")
+        self._close.clicked.connect(self.dismissed)
+        row.addWidget(self._close, 0, Qt.AlignmentFlag.AlignTop)
+        self._theme = theme
+        theme.changed.connect(self._colour)
+        self._colour()
+
+    def _colour(self) -> None:
+        self._close.setIcon(icon("close", self._theme.tokens.muted))
+
+
+def _wrapping(text: str, parent: QWidget) -> QLabel:
+    label = QLabel(parent)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    label.setText(text)
+    label.setWordWrap(True)
+    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    return label

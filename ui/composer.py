@@ -1,0 +1,196 @@
+"""Where a message is typed: Enter sends, Shift+Enter breaks the line, it grows with the text."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QFocusEvent, QFontMetrics, QInputMethodEvent, QKeyEvent, QResizeEvent, QTextCursor
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
+
+from ui.icons import icon
+from ui.theme import Theme
+
+_MAX_LINES = 8
+_HINT_MS = 4000
+
+
+class Composer(QWidget):
+    """``sent`` carries the text and leaves it in place: ``clear`` it once it was taken."""
+
+    sent = Signal(str)
+    stopped = Signal()
+    edit_last = Signal()
+    editing_left = Signal()
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._busy = False
+        self._frame = QFrame(self)
+        self._frame.setObjectName("composer")
+        self.edit = _Edit(self._frame)
+        self.edit.submitted.connect(self._submit)
+        self.edit.up_pressed.connect(self._up)
+        self.edit.focus_changed.connect(self._show_focus)
+        self.edit.textChanged.connect(self._typed)
+        self.button = QPushButton(self._frame)
+        self.button.setFixedSize(32, 32)
+        self.button.clicked.connect(self._press)
+        row = QHBoxLayout(self._frame)
+        row.setContentsMargins(12, 6, 6, 6)
+        row.setSpacing(8)
+        row.addWidget(self.edit, 1)
+        row.addWidget(self.button, 0, Qt.AlignmentFlag.AlignBottom)
+        self.hint = QLabel(self)
+        self.hint.setProperty("role", "small")
+        self.hint.setWordWrap(True)
+        self.hint.hide()
+        self._hint_timer = QTimer(self)
+        self._hint_timer.setSingleShot(True)
+        self._hint_timer.setInterval(_HINT_MS)
+        self._hint_timer.timeout.connect(self.hint.hide)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        column.addWidget(self.hint)
+        column.addWidget(self._frame)
+        self.setFocusProxy(self.edit)
+        theme.changed.connect(self._show_button)
+        self._show_button()
+
+    def text(self) -> str:
+        return self.edit.toPlainText()
+
+    def set_text(self, text: str) -> None:
+        self.edit.setPlainText(text)
+        self.edit.moveCursor(QTextCursor.MoveOperation.End)
+        self.edit.setFocus()
+
+    def give_back(self, text: str) -> None:
+        """Put a refused message back, before anything that was typed since."""
+        typed = self.text()
+        self.set_text(f"{text}\n\n{typed}" if typed.strip() else text)
+
+    def clear(self) -> None:
+        self.edit.clear()
+
+    def set_busy(self, busy: bool) -> None:
+        if busy != self._busy:
+            self._busy = busy
+            self._show_button()
+
+    def show_hint(self, text: str, lasting: bool = False) -> None:
+        self.hint.setText(text)
+        self.hint.setVisible(bool(text))
+        self._hint_timer.stop()
+        if text and not lasting:
+            self._hint_timer.start()
+
+    def _submit(self) -> None:
+        if self._busy:
+            self.show_hint("The answer is still being written: Esc stops it.")
+        elif not self.text().strip():
+            self.show_hint("Write a message first.")
+        else:
+            self.show_hint("")
+            self.sent.emit(self.text())
+
+    def _press(self) -> None:
+        if self._busy:
+            self.stopped.emit()
+        else:
+            self._submit()
+        self.edit.setFocus()
+
+    def _up(self) -> None:
+        if not self._busy:
+            self.edit_last.emit()
+
+    def _typed(self) -> None:
+        if not self.text():
+            self.editing_left.emit()
+
+    def _show_button(self) -> None:
+        tokens = self._theme.tokens
+        name = "Stop" if self._busy else "Send"
+        self.button.setProperty("look", None if self._busy else "primary")
+        self.button.style().unpolish(self.button)
+        self.button.style().polish(self.button)
+        colour = tokens.text if self._busy else tokens.on_accent
+        self.button.setIcon(icon("stop" if self._busy else "send", colour))
+        self.button.setIconSize(QSize(16, 16))
+        self.button.setAccessibleName(name)
+        self.button.setToolTip("Stop (Esc)" if self._busy else "Send (Enter)")
+
+    def _show_focus(self, focused: bool) -> None:
+        self._frame.setProperty("focus", "true" if focused else "false")
+        self._frame.style().unpolish(self._frame)
+        self._frame.style().polish(self._frame)
+
+
+class _Edit(QPlainTextEdit):
+    submitted = Signal()
+    up_pressed = Signal()
+    focus_changed = Signal(bool)
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._composing = False
+        self.setPlaceholderText("Message")
+        self.setAccessibleName("Message")
+        self.setTabChangesFocus(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.viewport().setAutoFillBackground(False)
+        self.document().setDocumentMargin(4)
+        self.textChanged.connect(self._grow)
+        self._grow()
+
+    def _grow(self) -> None:
+        """As high as the text, up to eight lines."""
+        line = QFontMetrics(self.font()).lineSpacing()
+        lines = 0
+        block = self.document().begin()
+        while block.isValid() and lines < _MAX_LINES:
+            lines += max(1, block.layout().lineCount())
+            block = block.next()
+        lines = min(_MAX_LINES, max(1, lines))
+        self.setFixedHeight(max(32, lines * line + 16))
+        scrolls = lines == _MAX_LINES
+        self.setVerticalScrollBarPolicy(
+            Qt.ScrollBarPolicy.ScrollBarAsNeeded if scrolls else Qt.ScrollBarPolicy.ScrollBarAlwaysOff
+        )
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width():
+            self._grow()
+
+    def inputMethodEvent(self, event: QInputMethodEvent) -> None:
+        self._composing = bool(event.preeditString())
+        super().inputMethodEvent(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            if self._composing:  # it belongs to the input method
+                event.ignore()
+                return
+            if not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+                self.submitted.emit()
+                return
+        if event.key() == Qt.Key.Key_Up and self.document().isEmpty() and not self._composing:
+            self.up_pressed.emit()
+            return
+        super().keyPressEvent(event)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.focus_changed.emit(True)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.focus_changed.emit(False)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._grow()

@@ -1,0 +1,49 @@
+"""Name, colour and help of each drafter: one table for the strip, the settings and the answers."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from app.protocol import DRAFTERS
+
+
+class DrafterLook(Struct, frozen=True):
+    """``light`` and ``dark`` are the colours on the two themes."""
+
+    name: str
+    help: str
+    light: str
+    dark: str
+
+    def colour(self, dark: bool) -> str:
+        return self.dark if dark else self.light
+
+
+_LOOKS = {
+    "cache": DrafterLook(
+        "cache", "Guesses what followed the same few words earlier in this chat.", "#0B6E99", "#4FB3DB"
+    ),
+    "map-k": DrafterLook(
+        "map-k",
+        "Finds a longer passage again and offers its most frequent continuation.",
+        "#8A4B08",
+        "#E5A352",
+    ),
+    "mod": DrafterLook(
+        "mod", "Remembers passages of all chats in a small shared table.", "#6A3FA0", "#B795EB"
+    ),
+    "draft": DrafterLook(
+        "draft", "A small model guesses ahead when the others have nothing to say.", "#2E6B34", "#7CC487"
+    ),
+}
+_UNKNOWN = DrafterLook("", "A drafter that this version does not know.", "#6B6B66", "#9A9A94")
+
+
+def look(name: str) -> DrafterLook:
+    """What is known of ``name``; a drafter of a newer worker gets a neutral look."""
+    return _LOOKS.get(name) or DrafterLook(name, _UNKNOWN.help, _UNKNOWN.light, _UNKNOWN.dark)
+
+
+def looks() -> tuple[DrafterLook, ...]:
+    """All known drafters, in the order in which they may speak."""
+    return tuple(look(name) for name in DRAFTERS)

@@ -1,0 +1,41 @@
+"""What the engine is doing about its model, as data that can say itself in words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+from app.protocol import ModelReport
+from ui.bidi import visible
+
+Phase = Literal["no_model", "loading", "ready", "failed", "lost"]
+
+
+class EngineState(Struct, frozen=True, kw_only=True):
+    """``wanted`` is the file being loaded, ``report`` what the worker says is in memory."""
+
+    phase: Phase = "no_model"
+    wanted: str | None = None
+    fraction: float = 0.0
+    report: ModelReport | None = None
+    problem: str | None = None
+
+    @property
+    def label(self) -> str:
+        """The model's name for the header: the worker's word where there is one."""
+        if self.report is not None:
+            return visible(self.report.name)
+        if self.phase == "loading" and self.wanted:
+            return f"Loading {visible(Path(self.wanted).stem)}"
+        if self.phase == "failed" and self.wanted:
+            return f"{visible(Path(self.wanted).stem)} could not be loaded"
+        return "Engine stopped" if self.phase == "lost" else "Choose a model"
+
+    @property
+    def draft_label(self) -> str | None:
+        """The loaded draft model's name, None when none is in memory."""
+        if self.report is None or self.report.draft_model_path is None:
+            return None
+        return visible(Path(self.report.draft_model_path).stem)

@@ -1,0 +1,28 @@
+"""Our own icons, drawn in a colour of the theme."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from PySide6.QtCore import QByteArray, QRectF, Qt
+from PySide6.QtGui import QIcon, QPainter, QPixmap
+from PySide6.QtSvg import QSvgRenderer
+
+from app import paths
+
+
+@lru_cache(maxsize=256)
+def icon(name: str, colour: str, size: int = 16) -> QIcon:
+    """``name`` is a file in assets/icons whose strokes are ``currentColor``."""
+    source = (paths.assets_dir() / "icons" / f"{name}.svg").read_text(encoding="utf-8")
+    renderer = QSvgRenderer(QByteArray(source.replace("currentColor", colour).encode()))
+    result = QIcon()
+    for scale in (1, 2, 3):
+        pixmap = QPixmap(size * scale, size * scale)
+        pixmap.fill(Qt.GlobalColor.transparent)
+        painter = QPainter(pixmap)
+        renderer.render(painter, QRectF(0, 0, size * scale, size * scale))
+        painter.end()
+        pixmap.setDevicePixelRatio(scale)
+        result.addPixmap(pixmap)
+    return result

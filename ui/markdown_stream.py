@@ -1,0 +1,428 @@
+"""Cuts a growing Markdown answer into blocks: each finished once, only the last one read again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from markdown_it.token import Token
+from msgspec import Struct
+
+from ui.bidi import is_rtl
+from ui.markdown_blocks import Block, Span, TextBlock, blocks_of, language_of, parser
+
+# A block that does not end is cut here, so that reading it again stays cheap.
+LIVE_LIMIT = 6000
+TABLE_LIMIT = 8000
+_OPEN_BRACKETS = 60  # the search for a link's end is quadratic in these
+_NESTING_LIMIT = 16
+
+_FENCE = re.compile(r"^( {0,3})(`{3,}(?=[^`\n]*$)|~{3,})([^\n]*)$")
+_ITEM_MARK = re.compile(r"^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+")
+_CONTAINERS = re.compile(r"^(?:[ \t]*(?:>|[-*+](?=[ \t]|$)|\d{1,9}[.)](?=[ \t]|$))){17,}")
+_ORDERED = re.compile(r"^[ ]*(\d{1,9})[.)]\s")
+_ONE_CONTAINER = re.compile(r"[ \t]*(?:>|[-*+]|\d{1,9}[.)])")
+
+
+class Finished(Struct, frozen=True):
+    """A block that will not change any more; it replaces what was live."""
+
+    block: Block
+
+
+class Live(Struct, frozen=True):
+    """What stands after the finished blocks for now; replaces what was live before."""
+
+    blocks: tuple[Block, ...]
+
+
+class CodeOpened(Struct, frozen=True):
+    language: str
+    depth: int
+
+
+class CodeText(Struct, frozen=True):
+    text: str
+
+
+class CodeClosed(Struct, frozen=True):
+    pass
+
+
+Change = Finished | Live | CodeOpened | CodeText | CodeClosed
+
+
+class MarkdownStream:
+    """``feed`` text as it comes, then take the ``changes``; ``finish`` ends the last block.
+
+    The cost of a call depends on the new text and the last block alone, never on the answer.
+    """
+
+    def __init__(self) -> None:
+        self._parser = parser()
+        self._tail = ""
+        self._fence: str | None = None  # the mark that opened the code at hand
+        self._items: list[_OpenItem] = []  # list items that the tail belongs to
+        self._code_sent = False  # a line break is due before the next line of code
+        self._partial = 0  # how much of the unfinished line of code was given out
+        self._number: int | None = None  # of the ordered item at the tail's start
+        self._ended = False
+
+    @property
+    def _columns(self) -> int:
+        return self._items[-1].columns if self._items else 0
+
+    @property
+    def _depth(self) -> int:
+        return self._items[-1].depth if self._items else 0
+
+    def feed(self, text: str) -> None:
+        self._tail += text.replace("\r\n", "\n").replace("\x00", "\ufffd")
+
+    def changes(self) -> list[Change]:
+        changes: list[Change] = []
+        before = -1
+        while before != len(self._tail):
+            before = len(self._tail)
+            if self._fence is not None:
+                self._read_code(changes)
+                if self._fence is not None:
+                    break
+            else:
+                self._read_blocks(changes)
+        return changes
+
+    def finish(self) -> list[Change]:
+        self._ended = True
+        return self.changes()
+
+    # ---- code: line by line, nothing is read twice
+
+    def _read_code(self, changes: list[Change]) -> None:
+        assert self._fence is not None
+        given: list[str] = []
+
+        def give(text: str, fresh: bool) -> None:
+            if fresh:
+                given.append("\n" if self._code_sent else "")
+                self._code_sent = True
+            given.append(text)
+
+        start = 0
+        closed = False
+        while not closed and (end := self._tail.find("\n", start)) >= 0:
+            line = self._tail[start:end]
+            if self._partial:
+                give(line[self._partial :], False)
+                self._partial = 0
+            elif self._closes(line):
+                closed = True
+            elif self._columns and line.strip() and _indent(line) < self._columns:
+                # The list item that holds the code is over, and with it the code.
+                closed = True
+                break
+            else:
+                give(self._dedent(line), True)
+            start = end + 1
+        self._tail = self._tail[start:]
+        if not closed and self._tail:
+            self._partial_line(give)
+            if self._ended:
+                if not self._partial and not self._closes(self._tail):
+                    give(self._dedent(self._tail), True)
+                self._tail = ""
+        if given:
+            changes.append(CodeText("".join(given)))
+        if closed or self._ended:
+            changes.append(CodeClosed())
+            self._fence = None
+            self._partial = 0
+
+    def _partial_line(self, give: Callable[[str, bool], None]) -> None:
+        """Give out an unfinished line as it grows, unless it may turn out to be the closing mark."""
+        assert self._fence is not None
+        if self._partial:
+            give(self._tail[self._partial :], False)
+            self._partial = len(self._tail)
+        elif (
+            self._columns == 0
+            and not self._tail.lstrip(" ").startswith(self._fence[0])
+            and self._tail.strip()
+        ):
+            give(self._tail, True)
+            self._partial = len(self._tail)
+
+    def _closes(self, line: str) -> bool:
+        assert self._fence is not None
+        mark = line.strip()
+        return (
+            len(mark) >= len(self._fence)
+            and not mark.strip(self._fence[0])
+            and _indent(line) <= self._columns + 3
+        )
+
+    def _dedent(self, line: str) -> str:
+        return line[min(self._columns, _indent(line)) :] if self._columns else line
+
+    def _open_code(self, changes: list[Change], mark: str, info: str) -> None:
+        self._fence = mark
+        self._code_sent = False
+        self._partial = 0
+        changes.append(CodeOpened(language_of(info), self._depth))
+
+    # ---- everything else: the last block is read again until a next one begins
+
+    def _read_blocks(self, changes: list[Change]) -> None:
+        if not self._tail.strip():
+            if self._ended:
+                self._tail = ""
+            elif "\n" in self._tail:
+                self._tail = self._tail[self._tail.rfind("\n") + 1 :]
+            changes.append(Live(()))
+            return
+        if self._items and self._leave_items(changes):
+            return
+        raw = self._tail.split("\n")
+        lines = [_tame(self._dedent(line)) for line in raw]
+        if (match := _FENCE.match(lines[0])) and len(lines) > 1:
+            self._open_code(changes, match[2], match[3])
+            self._tail = "\n".join(raw[1:])
+            return
+        tokens = self._parse("\n".join(lines))
+        units = _units(tokens)
+        if not units:  # a link's definition, or nothing that shows
+            changes.append(Live(()))
+            if self._ended or len(self._tail) > LIVE_LIMIT:
+                self._tail = ""
+            return
+        cut = self._cut_at(units, lines)
+        if cut is None:
+            self._live_or_done(changes, units, raw)
+            return
+        count, line, fence = cut
+        self._finish_units(changes, units[:count])
+        if fence is not None:
+            self._open_item_code(changes, units[count], lines, line)
+        self._tail = "\n".join(raw[line + (fence is not None) :])
+
+    def _parse(self, text: str) -> list[Token]:
+        if text.count("[") > text.count("]") + _OPEN_BRACKETS:
+            text = text.replace("[", "\\[")
+        try:
+            return self._parser.parse(text)
+        except RecursionError:
+            return self._parser.parse(re.sub(r"[\[\]!*_~>]", " ", text))
+
+    def _leave_items(self, changes: list[Change]) -> bool:
+        """End the open items once a line is indented less; True when text before it was finished."""
+        raw = self._tail.split("\n")
+        at = next((i for i, line in enumerate(raw) if line.strip() and _indent(line) < self._columns), None)
+        if at is None:
+            return False
+        before = "\n".join(self._dedent(line) for line in raw[:at])
+        if before.strip():
+            self._finish_units(changes, _units(self._parse(before)))
+            self._tail = "\n".join(raw[at:])
+            return True
+        while self._items and _indent(raw[at]) < self._columns:
+            self._number = self._items.pop().next_number
+        # Many answers number every item "1."; what the line says otherwise is taken as said.
+        if (said := _ORDERED.match(raw[at])) and int(said[1]) != 1:
+            self._number = int(said[1])
+        return bool(self._items) and self._leave_items(changes)
+
+    def _cut_at(self, units: list[_Unit], lines: list[str]) -> tuple[int, int, str | None] | None:
+        """How many units are finished, the line where the rest begins, and the mark of a code block
+        that begins there inside a list item."""
+        for index, unit in enumerate(units):
+            if (line := unit.fence_line) is not None and (line + 1 < len(lines)):
+                return index, line, "fence"
+            if unit.tokens[0].type == "fence" and index:
+                return index, unit.first_line, None
+        if len(units) > 1 and not self._ended:
+            return len(units) - 1, units[-1].first_line, None
+        return None
+
+    def _finish_units(self, changes: list[Change], units: list[_Unit]) -> None:
+        for unit in units:
+            for block in blocks_of(unit.tokens, self._depth, self._start_of(unit)):
+                changes.append(Finished(block))
+            self._passed(unit)
+
+    def _start_of(self, unit: _Unit) -> int | None:
+        if unit.number is None:
+            return None
+        if unit.position == 0:
+            return self._number if self._number is not None else unit.number
+        return self._number
+
+    def _passed(self, unit: _Unit) -> None:
+        """Remember the number of the next item; what is no ordered item ends the count."""
+        if unit.number is None:
+            self._number = None
+        else:
+            start = self._start_of(unit)
+            self._number = (unit.number if start is None else start) + 1
+
+    def _open_item_code(self, changes: list[Change], unit: _Unit, lines: list[str], line: int) -> None:
+        number = self._start_of(unit)
+        base = self._columns  # already taken off the lines
+        for block in blocks_of(unit.before_fence, self._depth, number):
+            changes.append(Finished(block))
+        for level, item in enumerate(unit.fence_items):
+            at = item.map[0] if item.map else line
+            mark = _ITEM_MARK.match(lines[at][self._columns - base :])
+            columns = self._columns + (len(mark[0].expandtabs(4)) if mark else 0)
+            following = int(item.info) + 1 if item.info.isdigit() else None
+            if level == 0 and following is not None and number is not None:
+                following = number + 1
+            self._items.append(_OpenItem(columns, self._depth + 1, following))
+        text = lines[line][self._columns - base :]
+        self._number = None
+        match = _FENCE.match(text)
+        self._open_code(changes, match[2] if match else "```", match[3] if match else "")
+
+    def _live_or_done(self, changes: list[Change], units: list[_Unit], raw: list[str]) -> None:
+        if self._ended:
+            self._finish_units(changes, units)
+            self._tail = ""
+            return
+        unit = units[-1]
+        is_table = unit.tokens[0].type == "table_open"
+        if len(self._tail) > (TABLE_LIMIT if is_table else LIVE_LIMIT):
+            self._cut_long(changes, is_table, raw)
+            return
+        blocks: list[Block] = []
+        for unit in units:
+            blocks += blocks_of(unit.tokens, self._depth, self._start_of(unit))
+        changes.append(Live(tuple(blocks)))
+
+    def _cut_long(self, changes: list[Change], is_table: bool, raw: list[str]) -> None:
+        head = ""
+        if is_table:
+            head = "\n".join(raw[:2]) + "\n"
+            at = self._tail.rfind("\n")
+        else:
+            half = LIVE_LIMIT // 2
+            at = max(self._tail.rfind(mark, half, LIVE_LIMIT) + 1 for mark in ("\n", ". ", " "))
+            at = at or LIVE_LIMIT
+        done, rest = self._tail[:at], self._tail[at:].removeprefix("\n")
+        lines = [_tame(self._dedent(line)) for line in done.split("\n")]
+        self._finish_units(changes, _units(self._parse("\n".join(lines))))
+        self._tail = head + rest
+
+
+class _OpenItem(Struct, frozen=True):
+    """A list item that held code and may go on below it; ``next_number`` is its successor's."""
+
+    columns: int
+    depth: int
+    next_number: int | None
+
+
+class _Unit(Struct):
+    """A top-level block, or one item of a top-level list: what can be finished by itself."""
+
+    tokens: list[Token]
+    first_line: int
+    number: int | None = None  # of an item of an ordered list
+    position: int = 0  # of an item within its list
+    fence_line: int | None = None  # where code begins inside a list item
+    fence_items: list[Token] = []  # the list items around that code, the outermost first
+    before_fence: list[Token] = []
+
+
+def _units(tokens: list[Token]) -> list[_Unit]:
+    units: list[_Unit] = []
+    i = 0
+    while i < len(tokens):
+        token = tokens[i]
+        end = i
+        if token.nesting == 1:
+            while not (tokens[end].level == token.level and tokens[end].nesting == -1):
+                end += 1
+        if token.type in ("ordered_list_open", "bullet_list_open"):
+            units += _items(tokens[i : end + 1])
+        else:
+            units.append(_Unit(tokens[i : end + 1], token.map[0] if token.map else 0))
+        i = end + 1
+    return units
+
+
+def _items(tokens: list[Token]) -> list[_Unit]:
+    opening, closing = tokens[0], tokens[-1]
+    ordered = opening.type == "ordered_list_open"
+    start = int(opening.attrs.get("start", 1))
+    units: list[_Unit] = []
+    i = 1
+    while i < len(tokens) - 1:
+        end = i
+        while not (tokens[end].level == opening.level + 1 and tokens[end].nesting == -1):
+            end += 1
+        item = tokens[i : end + 1]
+        unit = _Unit([opening, *item, closing], item[0].map[0] if item[0].map else 0)
+        unit.position = len(units)
+        if ordered:
+            unit.number = start + unit.position
+        _find_fence(unit)
+        units.append(unit)
+        i = end + 1
+    return units
+
+
+def _find_fence(unit: _Unit) -> None:
+    items: list[Token] = []
+    for at, token in enumerate(unit.tokens):
+        if token.type == "list_item_open":
+            items.append(token)
+        elif token.type == "list_item_close":
+            items.pop()
+        elif token.type == "blockquote_open":
+            return
+        elif token.type == "fence" and token.map:
+            unit.fence_line = token.map[0]
+            unit.fence_items = items
+            unit.before_fence = unit.tokens[:at]
+            return
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
+
+
+def _tame(line: str) -> str:
+    """Quotes and lists nested deeper than a person can read are kept as text, not as structure."""
+    if not _CONTAINERS.match(line):
+        return line
+    at = 0
+    for _ in range(_NESTING_LIMIT):
+        match = _ONE_CONTAINER.match(line, at)
+        assert match is not None
+        at = match.end()
+    return f"{line[:at]} \\{line[at:].lstrip()}"
+
+
+def plain_changes(text: str) -> list[Change]:
+    """What a person typed: fenced code becomes code, everything else stays as it was typed."""
+    changes: list[Change] = []
+    fence: str | None = None
+    code: list[str] = []
+    for line in text.replace("\r\n", "\n").split("\n"):
+        if fence is None and (match := _FENCE.match(line)):
+            fence = match[2]
+            code = []
+            changes.append(CodeOpened(language_of(match[3]), 0))
+        elif fence is not None:
+            mark = line.strip()
+            if len(mark) >= len(fence) and not mark.strip(fence[0]):
+                changes += [CodeText("\n".join(code)), CodeClosed()]
+                fence = None
+            else:
+                code.append(line)
+        else:
+            changes.append(
+                Finished(TextBlock(spans=(Span(line),) if line else (), tight=True, rtl=is_rtl(line)))
+            )
+    if fence is not None:
+        changes += [CodeText("\n".join(code)), CodeClosed()]
+    return changes

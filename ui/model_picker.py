@@ -1,0 +1,155 @@
+"""The header's button for the model: what is loaded, what could be, and how to get at a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Qt, QUrl, Signal
+from PySide6.QtGui import QAction, QDesktopServices
+from PySide6.QtWidgets import QFileDialog, QMenu, QSizePolicy, QToolButton, QWidget
+
+from model_store.library import ModelEntry, list_models
+from model_store.starter import starter_path
+from ui.bidi import visible
+from ui.engine_state import EngineState
+from ui.icons import icon
+from ui.theme import Theme
+
+_NAME_PX = 260
+
+
+class ModelLibrary(QObject):
+    """The GGUF files that can be chosen, read from disk on a thread of its own."""
+
+    changed = Signal()
+    _read = Signal(list)
+
+    def __init__(self, folder: Callable[[], Path], parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._folder = folder
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="model-library")
+        self.entries: list[ModelEntry] = []
+        self.starter = starter_path()
+        self._read.connect(self._take, Qt.ConnectionType.QueuedConnection)
+
+    def refresh(self) -> None:
+        self._pool.submit(self._scan, self._folder())
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def _scan(self, folder: Path) -> None:
+        self._read.emit(list_models(folder))
+
+    def _take(self, entries: list[ModelEntry]) -> None:
+        if entries != self.entries:
+            self.entries = entries
+            self.changed.emit()
+
+
+class ModelPicker(QToolButton):
+    """``chosen`` carries the path of a GGUF file."""
+
+    chosen = Signal(str)
+
+    def __init__(
+        self, theme: Theme, library: ModelLibrary, folder: Callable[[], Path], parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._library = library
+        self._folder = folder
+        self._state = EngineState()
+        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.setLayoutDirection(Qt.LayoutDirection.RightToLeft)  # the arrow goes behind the name
+        self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self._menu = QMenu(self)
+        self._menu.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
+        self._menu.setToolTipsVisible(True)
+        self._menu.aboutToShow.connect(self._about_to_show)
+        self.setMenu(self._menu)
+        library.changed.connect(self.fill)
+        theme.changed.connect(self._colour)
+        self._colour()
+        self.show_state(self._state)
+        self.fill()
+
+    def show_state(self, state: EngineState) -> None:
+        moved = (state.phase, state.label) != (self._state.phase, self._state.label)
+        self._state = state
+        label = state.label
+        if state.draft_label:
+            label += f"  + {state.draft_label}"
+        text = self.fontMetrics().elidedText(label, Qt.TextElideMode.ElideMiddle, _NAME_PX)
+        if text != self.text() or moved:
+            self.setText(text.replace("&", "&&"))
+            self.setAccessibleName(f"Model: {label}")
+            self.setToolTip(self._help())
+            self.fill()
+
+    def _help(self) -> str:
+        report = self._state.report
+        if report is None:
+            return visible(self._state.problem or "Choose the model that answers.")
+        lines = [visible(report.description), visible(report.path), f"Context of {report.n_ctx:,} tokens"]
+        if report.draft_model_path:
+            lines.append(f"Draft model: {visible(report.draft_model_path)}")
+        return "\n".join(lines)
+
+    def _colour(self) -> None:
+        self.setIcon(icon("down", self._theme.tokens.muted))
+        self.fill()
+
+    def _about_to_show(self) -> None:
+        self._library.refresh()
+        self.fill()
+
+    def fill(self) -> None:
+        menu = self._menu
+        menu.clear()
+        colour = self._theme.tokens.text
+        used = self._state.report.path if self._state.report else None
+        starter = self._library.starter
+        chat = [entry for entry in self._library.entries if entry.kind == "chat"]
+        if starter is not None:
+            self._add(menu, str(starter), f"{starter.stem}  (starter)", used)
+        for entry in chat:
+            action = self._add(menu, str(entry.path), f"{entry.name}   {_size(entry.size_bytes)}", used)
+            if entry.problem:
+                action.setText(f"{action.text()}   {visible(entry.problem)}")
+                action.setEnabled(False)
+        if starter is None and not chat:
+            menu.addAction("No models in the folder yet").setEnabled(False)
+        menu.addSeparator()
+        menu.addAction(icon("file", colour), "Open file…").triggered.connect(self.open_file)
+        menu.addAction(icon("folder", colour), "Open models folder").triggered.connect(self._open_folder)
+
+    def _add(self, menu: QMenu, path: str, name: str, used: str | None) -> QAction:
+        action = menu.addAction(visible(name).replace("&", "&&"))
+        action.setCheckable(True)
+        action.setChecked(path == used)
+        action.setToolTip(visible(path))
+        action.triggered.connect(lambda: self.chosen.emit(path))
+        return action
+
+    def open_file(self) -> None:
+        dialog = gguf_dialog(self, "Open a model", self._folder())
+        dialog.fileSelected.connect(self.chosen)
+        dialog.open()
+
+    def _open_folder(self) -> None:
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._folder())))
+
+
+def gguf_dialog(parent: QWidget, title: str, folder: Path) -> QFileDialog:
+    dialog = QFileDialog(parent, title, str(folder), "GGUF models (*.gguf);;All files (*)")
+    dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    return dialog
+
+
+def _size(size_bytes: int) -> str:
+    return f"{size_bytes / 1e9:.1f} GB" if size_bytes >= 1e9 else f"{size_bytes / 1e6:.0f} MB"

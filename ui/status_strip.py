@@ -1,0 +1,178 @@
+"""The strip at the bottom: speed, acceptance, tokens per pass, who drafts, or why nobody does."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QWidget
+
+from app.settings import Settings
+from ui import drafters, numbers
+from ui.bidi import visible
+from ui.engine_state import EngineState
+from ui.live_numbers import LiveNumbers
+from ui.theme import Theme, numbers_font
+
+UNFIT = "drafter does not fit"
+UNFIT_HELP = "None of its many drafted tokens was accepted: this drafter costs time with this model."
+
+
+def drafting_words(settings: Settings, state: EngineState) -> tuple[str, str]:
+    """Why nothing is drafted, or who may draft, in words; with one sentence for hovering."""
+    if not settings.drafting:
+        return "Drafting off in settings", "Turn drafting on in the settings to see drafts."
+    if not settings.links:
+        return "All drafters off in settings", "Turn on a drafter in the settings to see drafts."
+    reports = {report.name: report.reason for report in state.report.drafters} if state.report else {}
+    off = {name: reason for name in settings.links if (reason := reports.get(name))}
+    lines = [f"{name} off: {visible(reason)}" for name, reason in off.items()]
+    if len(off) == len(settings.links):
+        return "; ".join(lines), "No drafter can guess with this model."
+    if settings.draft_model and "draft" in off:
+        return lines[list(off).index("draft")], "The draft model is not in use; the others still draft."
+    ready = ", ".join(name for name in settings.links if name not in off)
+    return "", "\n".join([f"May draft: {ready}.", *lines])
+
+
+class StatusStrip(QFrame):
+    """Fields of fixed width, so that nothing moves while numbers change."""
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self.setObjectName("strip")
+        self.setAccessibleName("Speed of the answer")
+        self.speed = self._field("8,888 tok/s", numbers.SPEED_HELP)
+        self.acceptance = self._field("100 % accepted", numbers.ACCEPTANCE_HELP)
+        self.per_pass = self._field("88.8 per pass", numbers.PER_PASS_HELP)
+        self.drafter = _DrafterMark(theme, self)
+        self.words = _Elided(self)
+        self.words.setFont(numbers_font(self.font()))
+        self.words.setProperty("role", "muted")
+        self.words.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(16, 0, 16, 0)
+        row.setSpacing(16)
+        for field in (self.speed, self.acceptance, self.per_pass, self.drafter):
+            row.addWidget(field)
+        row.addWidget(self.words, 1)
+        self.setFixedHeight(32)
+        theme.changed.connect(self.drafter.update)
+
+    def _field(self, widest: str, help: str) -> QLabel:
+        label = QLabel(self)
+        label.setFont(numbers_font(self.font()))
+        label.setToolTip(help)
+        label.setFixedWidth(QFontMetrics(label.font()).horizontalAdvance(widest) + 2)
+        return label
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        # A narrow window keeps speed and acceptance, and the words that say what is going on.
+        self.per_pass.setVisible(self.width() >= 520)
+        self.drafter.setVisible(self.width() >= 600)
+
+    def show_numbers(self, live: LiveNumbers, settings: Settings, state: EngineState, writing: bool) -> None:
+        self._set(self.speed, f"{numbers.speed(live.speed)} tok/s")
+        self._set(self.acceptance, f"{numbers.percent(live.acceptance_rate)} accepted")
+        self._set(self.per_pass, f"{numbers.per_pass(live.tokens_per_pass)} per pass")
+        self.drafter.show_drafter(live.drafter)
+        words, help = self._words(live, settings, state, writing)
+        self.words.setProperty("role", "warning" if words == UNFIT else "muted")
+        self.words.style().unpolish(self.words)
+        self.words.style().polish(self.words)
+        self.words.set_text(words)
+        self.words.setToolTip(help)
+
+    def _words(
+        self, live: LiveNumbers, settings: Settings, state: EngineState, writing: bool
+    ) -> tuple[str, str]:
+        if live.prefill is not None:
+            done, total = live.prefill
+            return (
+                f"Reading the prompt {numbers.count(done)} / {numbers.count(total)}",
+                "How many tokens of the chat the model has read before it can answer.",
+            )
+        if state.phase == "loading":
+            return f"Loading {round(state.fraction * 100)} %", "How much of the model is in memory."
+        if state.phase in ("failed", "lost"):
+            return "No model in memory", visible(state.problem or "")
+        if live.drafter_unfit:
+            return UNFIT, UNFIT_HELP
+        words, help = drafting_words(settings, state)
+        if not words and writing and live.passes and not live.drafted:
+            return "nothing to draft from yet", "The drafters find nothing to continue from in this chat."
+        if not words and state.phase == "no_model":
+            return "No model yet", "Choose a model in the header."
+        return words or ("" if writing else "Ready"), help
+
+    @staticmethod
+    def _set(label: QLabel, text: str) -> None:
+        if label.text() != text:
+            label.setText(text)
+            label.setAccessibleName(f"{text}. {label.toolTip()}")
+
+
+class _DrafterMark(QWidget):
+    """A dot in the drafter's colour and its name; as wide as the longest name."""
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self.name: str | None = None
+        self.setFont(numbers_font(parent.font()))
+        names = [look.name for look in drafters.looks()]
+        metrics = QFontMetrics(self.font())
+        self.setFixedWidth(max(metrics.horizontalAdvance(name) for name in names) + 18)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Expanding)
+        self.setToolTip(numbers.DRAFTER_HELP)
+
+    def show_drafter(self, name: str | None) -> None:
+        if name != self.name:
+            self.name = name
+            help = f" {drafters.look(name).help}" if name else ""
+            self.setToolTip(numbers.DRAFTER_HELP + help)
+            self.setAccessibleName(f"Drafter {name}" if name else "No drafter")
+            self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if self.name is None:
+            painter.setPen(self._theme.colour("muted"))
+            painter.drawText(self.rect(), Qt.AlignmentFlag.AlignVCenter, numbers.NOTHING)
+            return
+        look = drafters.look(self.name)
+        colour = QColor(look.colour(self._theme.tokens.dark))
+        painter.setBrush(colour)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.drawEllipse(QRectF(0, self.height() / 2 - 4, 8, 8))
+        painter.setPen(colour)
+        painter.drawText(self.rect().adjusted(14, 0, 0, 0), Qt.AlignmentFlag.AlignVCenter, visible(look.name))
+
+
+class _Elided(QLabel):
+    """One line that is cut with dots where there is no room."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._whole = ""
+        self.setMinimumWidth(0)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+
+    @property
+    def whole(self) -> str:
+        return self._whole
+
+    def set_text(self, text: str) -> None:
+        if text != self._whole:
+            self._whole = text
+            self.setAccessibleName(text)
+            self._elide()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._elide()
+
+    def _elide(self) -> None:
+        self.setText(self.fontMetrics().elidedText(self._whole, Qt.TextElideMode.ElideRight, self.width()))
