@@ -49,6 +49,7 @@ log = logging.getLogger(__name__)
 WORKER_COMMAND = (sys.executable, "-m", "app.worker")
 CRASH_LIMIT = 3
 CRASH_WINDOW_S = 300.0
+_LONGEST_LOG_LINE = 8192
 
 
 class WorkerLost(Struct, frozen=True):
@@ -288,7 +289,8 @@ def _drain(stream: IO[bytes], path: Path) -> None:
     )
     handler.setFormatter(logging.Formatter("%(message)s"))
     with stream:
-        for line in stream:
+        # A bound on the line: what is no text at all may hold none of its ends.
+        while line := stream.readline(_LONGEST_LOG_LINE):
             text = line.decode("utf-8", "replace").rstrip()
             handler.emit(logging.LogRecord("worker", logging.INFO, "", 0, text, None, None))
     handler.close()

@@ -1,0 +1,106 @@
+"""A synchronous view of the engine client for tests: every wait has an end and collects what it saw."""
+
+from __future__ import annotations
+
+import queue
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from app.engine_client import WORKER_COMMAND, EngineClient, Event
+from app.fake_script import FakeScript
+from app.protocol import (
+    ChatMessage,
+    Done,
+    DrafterName,
+    DraftingParams,
+    EngineOptions,
+    Failed,
+    Loaded,
+    ModelReport,
+    SamplingParams,
+)
+
+# What makes token ids comparable across batch sizes: see drafting.md, "where rounding can change".
+EXACT = EngineOptions(n_ctx=2048, kv_type="f32", flash_attention="off")
+GREEDY = SamplingParams(temperature=0)
+
+
+def fake_command(script: FakeScript, folder: Path) -> tuple[str, ...]:
+    """The worker command that plays ``script``."""
+    path = folder / "script.json"
+    path.write_bytes(msgspec.json.encode(script))
+    return (sys.executable, "-m", "app.worker", "--fake", str(path))
+
+
+class Session:
+    def __init__(self, command: Sequence[str] = WORKER_COMMAND, log_path: Path | None = None) -> None:
+        self.events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        self.seen: list[Event] = []
+        self.client = EngineClient(self.events.put, command=command, log_path=log_path)
+        self.client.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.client.close()
+
+    def until(self, done: Callable[[Event], bool], timeout: float = 120.0) -> Event:
+        """The first event that ``done`` accepts; all on the way are in ``seen``."""
+        end = time.monotonic() + timeout
+        while True:
+            event = self.events.get(timeout=max(0.01, end - time.monotonic()))
+            self.seen.append(event)
+            if done(event):
+                return event
+
+    def terminal(self, request_id: int, timeout: float = 120.0) -> Event:
+        """The one terminal event of a request."""
+        return self.until(
+            lambda e: isinstance(e, Loaded | Done | Failed) and e.request_id == request_id, timeout
+        )
+
+    def load(
+        self,
+        model: Path | str,
+        draft: Path | None = None,
+        options: EngineOptions = EngineOptions(),
+    ) -> ModelReport:
+        event = self.terminal(self.client.load(str(model), str(draft) if draft else None, options))
+        assert isinstance(event, Loaded), event
+        return event.model
+
+    def ask(
+        self,
+        prompt: str | Sequence[ChatMessage],
+        *,
+        links: Sequence[DrafterName] = (),
+        max_draft: int = 8,
+        sampling: SamplingParams = GREEDY,
+        max_tokens: int | None = 64,
+        seed: int | None = None,
+        stop: Sequence[str] = (),
+    ) -> Done:
+        event = self.terminal(
+            self.client.generate(
+                [ChatMessage("user", prompt)] if isinstance(prompt, str) else prompt,
+                sampling=sampling,
+                drafting=DraftingParams(links=tuple(links), max_draft=max_draft),
+                max_tokens=max_tokens,
+                seed=seed,
+                stop=stop,
+            )
+        )
+        assert isinstance(event, Done), event
+        return event
