@@ -27,6 +27,7 @@ from ui.prose_view import ProseView
 from ui.theme import Theme
 
 _GAP = 8
+_AFTER_CODE = 12
 # Beyond this a prose view is closed and the next begins: what is laid out again stays small.
 _PROSE_CHARS = 4000
 _SLICE_CHARS = 3000
@@ -203,18 +204,22 @@ class AnswerBody(QWidget):
         y = 0
         if self._tops and self._parts:
             last = self._parts[len(self._tops) - 1]
-            y = self._tops[-1] + last.height() + _GAP
+            y = self._tops[-1] + last.height() + _gap_after(last)
         for index in range(len(self._tops), len(self._parts)):
             part, indent = self._parts[index], min(self._indents[index], width // 3)
             height = part.fit(width - indent)
             part.move(indent, y)
             self._tops.append(y)
-            y += height + _GAP
+            y += height + _gap_after(part)
         self._dirty_from = max(0, len(self._parts) - 1)
-        height = max(0, y - _GAP)
+        height = max(0, y - _gap_after(self._parts[-1])) if self._parts else 0
         if (self.width(), self.height()) != (width, height):
             self.resize(width, height)
         return height
+
+
+def _gap_after(part: ProseView | CodeView) -> int:
+    return _AFTER_CODE if isinstance(part, CodeView) else _GAP  # prose ends with a margin of its own
 
 
 def _slices(change: Change) -> list[Change]:

@@ -50,6 +50,8 @@ class BlockWriter:
 
     def __init__(self, document: QTextDocument, font: QFont, tokens: Tokens) -> None:
         document.setIndentWidth(LIST_INDENT)
+        # What stands before the next block; whoever takes blocks away again puts it back.
+        self.previous: Block | None = None
         self._written = False  # the document's first block is there before anything is written
         self._font = font
         self._tokens = tokens
@@ -64,6 +66,18 @@ class BlockWriter:
             self._text(cursor, block)
         else:
             self._text(cursor, _as_text(block))
+        self.previous = block
+
+    def _room_above(self, block: TextBlock | TableBlock) -> int:
+        """Items of a list stand close together; where the list ends there is the usual room."""
+        before = self.previous
+        if not isinstance(before, TextBlock) or not before.tight:
+            return 0
+        if isinstance(block, TextBlock) and block.tight:
+            same = (before.marker == "-") == (block.marker == "-") or before.depth != block.depth
+            if same:
+                return 0
+        return _GAP - _TIGHT_GAP
 
     def _text(self, cursor: QTextCursor, block: TextBlock) -> None:
         block_format = QTextBlockFormat()
@@ -81,8 +95,9 @@ class BlockWriter:
                 block_format.setRightMargin(margin)
             else:
                 block_format.setLeftMargin(margin)
+        block_format.setTopMargin(self._room_above(block))
         if block.kind == "heading":
-            block_format.setTopMargin(6)
+            block_format.setTopMargin(block_format.topMargin() + 6)
             block_format.setHeadingLevel(block.level)
         if block.kind == "rule":
             block_format.setProperty(RULE_PROPERTY, True)
@@ -165,7 +180,7 @@ class BlockWriter:
         table_format.setCellSpacing(0)
         table_format.setHeaderRowCount(1)
         table_format.setBottomMargin(_GAP)
-        table_format.setTopMargin(2)
+        table_format.setTopMargin(2 + self._room_above(block))
         table_format.setLeftMargin(block.depth * LIST_INDENT)
         table_format.setColumnWidthConstraints([QTextLength(QTextLength.Type.VariableLength, 0)] * columns)
         table = cursor.insertTable(len(block.rows), columns, table_format)

@@ -26,7 +26,7 @@ from ui import theme as measures
 from ui.bidi import visible
 from ui.code_colours import CodeColours, Run
 from ui.icons import icon
-from ui.theme import Theme, code_font
+from ui.theme import Theme, code_font, small_font
 
 _HEADER = 32
 _PAD = 12
@@ -51,6 +51,7 @@ class CodeView(QWidget):
         self._label.setProperty("role", "small")
         self._copy = QToolButton(self)
         self._copy.setProperty("look", "quiet")
+        self._copy.setFont(small_font(self._copy.font()))
         self._copy.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self._copy.setCursor(Qt.CursorShape.PointingHandCursor)
         self._copy.setAccessibleName("Copy code")

@@ -141,7 +141,8 @@ class _Edit(QPlainTextEdit):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.viewport().setAutoFillBackground(False)
-        self.document().setDocumentMargin(4)
+        self.document().setDocumentMargin(0)
+        self.setViewportMargins(0, 8, 0, 8)
         self.textChanged.connect(self._grow)
         self._grow()
 

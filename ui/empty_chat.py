@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from ui import theme as measures
 
@@ -70,9 +70,13 @@ class EmptyChat(QWidget):
         middle = QWidget(self)
         middle.setLayout(column)
         middle.setMaximumWidth(measures.MEASURE // 2)
+        middle.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(16, 16, 16, 16)
         outer.addStretch(2)
-        outer.addWidget(middle)
-        outer.setAlignment(middle, Qt.AlignmentFlag.AlignHCenter)
+        row = QHBoxLayout()
+        row.addStretch(1)
+        row.addWidget(middle, 1000)
+        row.addStretch(1)
+        outer.addLayout(row)
         outer.addStretch(3)

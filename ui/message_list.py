@@ -182,12 +182,12 @@ class MessageList(QScrollArea):
     # ---- size
 
     def _measure(self) -> int:
-        return max(120, min(measures.MEASURE, self.viewport().width() - 2 * _MARGIN))
+        return max(120, min(measures.MEASURE, self.width() - 2 * _MARGIN))
 
     def _lay_out(self, first: int) -> None:
         """Place the views from ``first`` on; what is above does not move."""
         width = self._measure()
-        x = max(_MARGIN, (self.viewport().width() - width) // 2)
+        x = max(_MARGIN, (self.width() - width) // 2)  # whether or not the bar takes room
         first = min(first, len(self._tops))
         del self._tops[first:]
         y = _TOP

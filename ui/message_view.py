@@ -15,10 +15,11 @@ from ui.answer_body import AnswerBody
 from ui.cards import ProblemCard
 from ui.conversation import Message
 from ui.icons import icon
-from ui.theme import Theme, numbers_font
+from ui.theme import Theme, numbers_font, small_font
 
 _GAP = 8
 _PAD = 12
+_PAD_BELOW = 8  # the last line's own room below makes it look like the one above
 _COPIED_MS = 1500
 
 
@@ -149,7 +150,7 @@ class MessageView(QWidget):
         if not self.footer.isHidden():
             self.footer.move(pad, y)
             y += self.footer.fit(inner) + _GAP
-        height = y - _GAP + pad
+        height = y - _GAP + (_PAD_BELOW if self._is_user else 0)
         if (self.width(), self.height()) != (width, height):
             self.resize(width, height)
         return height
@@ -177,6 +178,8 @@ class Thoughts(QWidget):
         self.body: AnswerBody | None = None
         self.button = QToolButton(self)
         self.button.setProperty("look", "quiet")
+        self.button.setFont(small_font(self.button.font()))
+        button.setFont(small_font(button.font()))
         self.button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.button.setCheckable(True)
         self.button.toggled.connect(self._toggle)

@@ -53,6 +53,7 @@ class ProseView(QTextBrowser):
         self._live: tuple[Block, ...] = ()
         self._live_at = 0  # where the live blocks begin in the document
         self._last_format = QTextBlockFormat()  # of the last finished block
+        self._last_block: Block | None = None
         self.size_chars = 0  # length of the finished text
         document = _Document(self)
         document.setDocumentMargin(0)
@@ -96,6 +97,7 @@ class ProseView(QTextBrowser):
             self._finished += finished
             self._live_at = cursor.position()
             self._last_format = cursor.blockFormat()
+            self._last_block = finished[-1]
             self.size_chars = cursor.position()
         for block in live:
             self._writer.write(cursor, block)
@@ -110,6 +112,7 @@ class ProseView(QTextBrowser):
         cursor.removeSelectedText()
         # An empty last block takes over the format of what was removed after it.
         cursor.setBlockFormat(self._last_format)
+        self._writer.previous = self._last_block
 
     def _restore_selection(self, anchor: int, position: int) -> None:
         end = self.document().characterCount() - 1

@@ -210,6 +210,12 @@ def code_font(size_px: int = FONT_PX) -> QFont:
     return font
 
 
+def small_font(base: QFont) -> QFont:
+    font = QFont(base)
+    font.setPixelSize(SMALL_PX)
+    return font
+
+
 def numbers_font(base: QFont, size_px: int = SMALL_PX) -> QFont:
     """``base`` with digits of one width, so that nothing moves while they change."""
     font = QFont(base)
