@@ -23,6 +23,7 @@ _TOP = 20
 # Older messages are built when the reader comes this near to them.
 _NEAR_TOP = 800
 _SLICE_S = 0.025
+_KEPT = 40
 
 
 class MessageList(QScrollArea):
@@ -83,9 +84,11 @@ class MessageList(QScrollArea):
         return next((view for view in reversed(self._views) if view.message is message), None)
 
     def add(self, message: Message) -> None:
-        self._views.append(self._make(message))
         if message.role == "user":
             self._set_following(True)
+        if self._following:
+            self._put_away()
+        self._views.append(self._make(message))
         self._lay_out(len(self._views) - 1)
 
     def remove(self, message: Message) -> None:
@@ -174,6 +177,17 @@ class MessageList(QScrollArea):
         if not self._following:
             bar.setValue(bar.maximum() - from_bottom)
         self._maybe_older()
+
+    def _put_away(self) -> None:
+        """Give back the memory of messages far above, which can be built again."""
+        spare = self._views[:-_KEPT]
+        if spare:
+            self._older += [view.message for view in spare]
+            del self._views[: len(spare)]
+            for view in spare:
+                self._drop(view)
+            self._tops.clear()
+            self._lay_out(0)
 
     def _maybe_older(self) -> None:
         if self._older and self.verticalScrollBar().value() < _NEAR_TOP:

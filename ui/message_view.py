@@ -179,7 +179,6 @@ class Thoughts(QWidget):
         self.button = QToolButton(self)
         self.button.setProperty("look", "quiet")
         self.button.setFont(small_font(self.button.font()))
-        button.setFont(small_font(button.font()))
         self.button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.button.setCheckable(True)
         self.button.toggled.connect(self._toggle)
@@ -251,6 +250,7 @@ class Footer(QWidget):
     def _button(self, text: str, help: str, signal: object) -> QToolButton:
         button = QToolButton(self)
         button.setProperty("look", "quiet")
+        button.setFont(small_font(self.font()))
         button.setText(text)
         button.setToolTip(help)
         button.setAccessibleName(help)
