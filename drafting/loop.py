@@ -37,6 +37,7 @@ class _Plan(NamedTuple):
     sequence: Sequence
     take: int  # pending tokens in this pass
     draft: Draft
+    known: int  # leading draft tokens that the target can compute
     drafter: str | None
     output: int | None  # index of its first logits row; None while its prompt is not complete
 
@@ -95,35 +96,39 @@ class Loop:
             outputs_share = (self._target.n_outputs - outputs) // waiting
             take = min(sequence.pending, share)
             complete = take == sequence.pending
-            draft, drafter = NO_DRAFT, None
+            draft, known, drafter = NO_DRAFT, 0, None
             if complete and sequence.pending == 1:
-                draft, drafter = self._draft(sequence, min(share, outputs_share) - 1)
+                draft, known, drafter = self._draft(sequence, min(share, outputs_share) - 1)
             start = sequence.computed
             seq = sequence.seq
             tokens = sequence.tokens[start : start + take]
             rows += [Row(seq, t, start + i, False) for i, t in enumerate(tokens)]
             if complete:
                 rows[-1] = rows[-1]._replace(output=True)
-                rows += [Row(seq, t, start + take + i, True) for i, t in enumerate(draft.tokens)]
-            plans.append(_Plan(sequence, take, draft, drafter, outputs if complete else None))
+                rows += [Row(seq, t, start + take + i, True) for i, t in enumerate(draft.tokens[:known])]
+            plans.append(_Plan(sequence, take, draft, known, drafter, outputs if complete else None))
             if complete:
-                outputs += 1 + len(draft)
+                outputs += 1 + known
         return plans, rows
 
-    def _draft(self, sequence: Sequence, room: int) -> tuple[Draft, str | None]:
-        """A draft that fits the pass and the answer: its last token is the target's own."""
+    def _draft(self, sequence: Sequence, room: int) -> tuple[Draft, int, str | None]:
+        """A draft that fits the pass and the answer, how much of it the target knows, who made it.
+
+        A padded vocabulary may hold ids the target has not. The first of them ends the draft but
+        stays in it to be rejected: were it left out for what it is, the token said in its place
+        would no longer follow p.
+        """
         limit = min(sequence.max_draft, room, sequence.remaining(self._target.n_ctx) - 1)
         draft, drafter = sequence.chain.propose(limit, sequence.draw_draft)
-        # A padded vocabulary may hold ids the target has not.
         unknown = (i for i, t in enumerate(draft.tokens) if not 0 <= t < self._target.n_vocab)
-        draft = draft.cut(next(unknown, len(draft)))
-        return draft, drafter if draft else None
+        known = next(unknown, len(draft))
+        return draft.cut(known + 1), known, drafter
 
     def _commit(self, plan: _Plan) -> Step:
         sequence, draft = plan.sequence, plan.draft
         sequence.computed += plan.take
         if plan.output is None:
-            return Step(sequence, prefilled=sequence.computed)
+            return Step(sequence, prefilled=min(sequence.computed, sequence.n_prompt))
         first = plan.output
         verified = verify(
             draft,
@@ -139,7 +144,7 @@ class Loop:
         sequence.stats.completion_tokens += len(kept)
         if plan.drafter is not None:
             sequence.stats.record_draft(plan.drafter, len(draft), accepted)
-        self._rewind(sequence, len(draft), accepted)
+        self._rewind(sequence, plan.known, accepted)
         return Step(sequence, sequence.n_prompt, kept, plan.drafter, len(draft), accepted)
 
     def _keep(self, sequence: Sequence, tokens: list[int]) -> list[int]:
@@ -155,14 +160,14 @@ class Loop:
                 break
         return kept
 
-    def _rewind(self, sequence: Sequence, drafted: int, accepted: int) -> None:
-        """Cut rejected draft tokens out of the KV cache.
+    def _rewind(self, sequence: Sequence, computed: int, accepted: int) -> None:
+        """Cut what was rejected of ``computed`` draft tokens out of the KV cache.
 
         A memory that refuses is dropped and its prefix decoded again, and since that would happen
         after every wrong draft, nothing is drafted for this sequence any more.
         """
         sequence.computed += accepted
-        if drafted == accepted:
+        if computed == accepted:
             return
         if not self._target.rewind(sequence.seq, sequence.computed):
             self._target.forget(sequence.seq)

@@ -15,7 +15,7 @@ from drafting.verification import Mode
 FinishReason = Literal["stop", "length"]
 
 
-@dataclass
+@dataclass(eq=False)
 class Sequence:
     """``seq`` is its slot in the target. ``computed`` of its ``tokens`` are in the KV cache.
 

@@ -1,0 +1,221 @@
+"""A target small enough to read, and drafters that do as a test tells them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from drafting.chain import Chain
+from drafting.distribution import Distribution, Noise
+from drafting.drafter import NO_DRAFT, Draft, Drafter, Draw, Interrupted
+from drafting.loop import Loop, Step
+from drafting.sequence import FinishReason
+from drafting.sequence import Sequence as TokenSequence
+from drafting.target import Row
+from drafting.verification import Mode
+
+VOCAB = 16
+MEMORY = 3  # how many of the last tokens the next one depends on
+
+
+@lru_cache(maxsize=100_000)
+def next_token(context: tuple[int, ...], greedy: bool, flavour: int = 0) -> Distribution:
+    """p after ``context`` (its last tokens): arbitrary, but always the same."""
+    logits = np.random.default_rng([flavour, *context[-MEMORY:]]).normal(0.0, 2.0, VOCAB)
+    if greedy:
+        return Distribution.certain(int(logits.argmax()))
+    weights = np.exp(logits - logits.max())
+    return Distribution(np.arange(VOCAB, dtype=np.int32), weights / weights.sum())
+
+
+class ToyTarget:
+    """Its KV cache is a list of tokens per sequence: what was not rewound spoils what comes next."""
+
+    n_vocab = VOCAB
+
+    def __init__(
+        self,
+        *,
+        n_ctx: int = 1000,
+        n_batch: int = 64,
+        n_outputs: int = 32,
+        greedy: bool = True,
+        rewinds: bool = True,
+        interrupted: frozenset[int] = frozenset(),
+    ) -> None:
+        """``rewinds`` False is a recurrent memory; passes numbered in ``interrupted`` are stopped."""
+        self.n_ctx, self.n_batch, self.n_outputs = n_ctx, n_batch, n_outputs
+        self.kv: dict[int, list[int]] = {}
+        self.passes: list[list[Row]] = []  # those that were asked for
+        self.forgotten: list[int] = []
+        self._greedy = greedy
+        self._rewinds = rewinds
+        self._interrupted = interrupted
+        self._contexts: list[tuple[int, ...]] = []
+
+    def decode(self, rows: Sequence[Row]) -> None:
+        number = len(self.passes)
+        self.passes.append(list(rows))
+        assert 0 < len(rows) <= self.n_batch
+        assert sum(row.output for row in rows) <= self.n_outputs
+        if number in self._interrupted:
+            raise Interrupted("the pass was stopped")
+        self._contexts = []
+        for row in rows:
+            assert 0 <= row.token < VOCAB
+            tokens = self.kv.setdefault(row.seq, [])
+            assert row.pos == len(tokens), f"position {row.pos}, but {len(tokens)} tokens are cached"
+            tokens.append(row.token)
+            assert len(tokens) <= self.n_ctx
+            if row.output:
+                self._contexts.append(tuple(tokens[-MEMORY:]))
+
+    def rewind(self, seq: int, length: int) -> bool:
+        if not self._rewinds:
+            return False
+        del self.kv[seq][length:]
+        return True
+
+    def forget(self, seq: int) -> None:
+        self.forgotten.append(seq)
+        self.kv[seq] = []
+
+    def at(self, output: int) -> Distribution:
+        return next_token(self._contexts[output], self._greedy)
+
+
+class Idle:
+    """A drafter with nothing to say, that notes what it is told."""
+
+    name = "idle"
+
+    def __init__(self, name: str = "idle") -> None:
+        self.name = name
+        self.history: list[int] = []
+        self.verdicts: list[tuple[int, int]] = []
+        self.limits: list[int] = []
+
+    def begin(self, tokens: Sequence[int]) -> None:
+        self.history = list(tokens)
+
+    def commit(self, tokens: Sequence[int]) -> None:
+        self.history += tokens
+
+    def judged(self, drafted: int, accepted: int) -> None:
+        self.verdicts.append((drafted, accepted))
+
+    def propose(self, limit: int, draw: Draw) -> Draft:
+        self.limits.append(limit)
+        return NO_DRAFT
+
+
+class Oracle(Idle):
+    """Knows the answer: by turns drafts so many tokens of it and then so many wrong ones.
+
+    It minds no limit, so the chain has to.
+    """
+
+    def __init__(
+        self, answer: Sequence[int], plan: Sequence[tuple[int, int]], name: str = "oracle", start: int = 0
+    ) -> None:
+        """``plan``: (right, wrong) per call, over and over. ``start``: where the answer begins."""
+        super().__init__(name)
+        self._answer, self._plan, self._start = list(answer), plan, start
+        self._calls = 0
+
+    def propose(self, limit: int, draw: Draw) -> Draft:
+        self.limits.append(limit)
+        right, wrong = self._plan[self._calls % len(self._plan)]
+        self._calls += 1
+        at = len(self.history) - self._start
+        tokens = self._answer[at : at + right]
+        for i in range(wrong):
+            place = at + len(tokens)
+            true = self._answer[place] if place < len(self._answer) else 0
+            tokens.append((true + 1 + i) % VOCAB)
+        return Draft(tokens)
+
+
+class ToyDraftModel(Idle):
+    """A neural drafter: a model of its own that is often of the target's mind."""
+
+    def __init__(self, agreement: float = 0.5, name: str = "draft") -> None:
+        super().__init__(name)
+        self._agreement = agreement
+
+    def propose(self, limit: int, draw: Draw) -> Draft:
+        context = tuple(self.history[-MEMORY:])
+        tokens: list[int] = []
+        qs: list[Distribution] = []
+        for i in range(limit):
+            p = next_token(context, False)
+            other = next_token(context, False, flavour=1)
+            q = Distribution(p.ids, self._agreement * p.probs + (1 - self._agreement) * other.probs)
+            tokens.append(draw(q, len(self.history) + i))
+            qs.append(q)
+            context = (*context, tokens[-1])[-MEMORY:]
+        return Draft(tokens, qs)
+
+
+class Ticks:
+    """A clock that is one second later each time it is asked."""
+
+    def __init__(self) -> None:
+        self.now = -1.0
+
+    def __call__(self) -> float:
+        self.now += 1.0
+        return self.now
+
+
+def sequence(
+    target: ToyTarget,
+    prompt: Sequence[int],
+    *drafters: Drafter,
+    seq: int = 0,
+    seed: int = 0,
+    mode: Mode = "rejection",
+    max_new: int | None = 40,
+    max_draft: int = 8,
+    end: Sequence[int] = (),
+    take: Callable[[int], FinishReason | None] | None = None,
+) -> TokenSequence:
+    """``end``: tokens that end the answer."""
+
+    def ends(token: int) -> FinishReason | None:
+        return "stop" if token in end else None
+
+    return TokenSequence(
+        seq=seq,
+        tokens=list(prompt),
+        source=target,
+        chain=Chain(drafters),
+        noise=Noise(seed),
+        mode=mode,
+        take=take or ends,
+        max_new=max_new,
+        max_draft=max_draft,
+    )
+
+
+def run(target: ToyTarget, *sequences: TokenSequence) -> list[Step]:
+    """Drive them all to their end; a stopped pass is tried again. The steps of all passes."""
+    loop = Loop(target, Ticks())
+    for one in sequences:
+        loop.add(one)
+    steps: list[Step] = []
+    for _ in range(5000):
+        if not loop.busy:
+            return steps
+        try:
+            steps += loop.step()
+        except Interrupted:
+            continue
+    raise AssertionError("the loop does not end")
+
+
+def answer(one: TokenSequence) -> list[int]:
+    """What was said after the prompt."""
+    return one.tokens[one.n_prompt :]
