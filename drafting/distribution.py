@@ -66,7 +66,7 @@ class Noise:
     def _uniform(self, position: int, tokens: npt.NDArray[np.int32], stream: int) -> npt.NDArray[np.float64]:
         key = np.array([(self._seed + _GOLDEN * (4 * position + stream + 1)) & _MASK], dtype=_U64)
         bits = _mix(_mix(key) + tokens.astype(_U64) * _U64(_GOLDEN))
-        return ((bits >> _U64(11)).astype(np.float64) + 0.5) * 2.0**-53
+        return ((bits >> _U64(12)).astype(np.float64) + 0.5) * 2.0**-52
 
     def uniform(self, position: int, stream: int) -> float:
         """One number in (0, 1)."""
