@@ -45,11 +45,12 @@ class FrameWriter:
         self._stream = stream
         self._lock = threading.Lock()
 
-    def write(self, payload: bytes) -> None:
-        """Raises StreamClosed."""
+    def write(self, *payloads: bytes) -> None:
+        """Write one frame for each payload, all at once. Raises StreamClosed."""
+        frames = b"".join(part for p in payloads for part in (_LENGTH.pack(len(p)), p))
         try:
             with self._lock:
-                self._stream.write(_LENGTH.pack(len(payload)) + payload)
+                self._stream.write(frames)
                 self._stream.flush()
         except (OSError, ValueError) as error:  # a broken pipe, or our own end was closed
             raise StreamClosed(str(error)) from error

@@ -80,6 +80,7 @@ class LlamaModel:
             self._thought_tags = frozenset(
                 token for tags in TAGS for tag in tags if (token := model.special_tokens.get(tag)) is not None
             )
+            self._bytes: dict[int, bytes] = {}
             self._drafters, reports = self._make_drafters(request, n_ctx)
             _warm_up(context)
         except BaseException:
@@ -153,7 +154,11 @@ class LlamaModel:
 
     def token_bytes(self, token: int) -> bytes:
         """A tag that opens or ends thoughts is needed as text even where it is a control token."""
-        return self._model.token_bytes(token, special=token in self._thought_tags)
+        known = self._bytes.get(token)
+        if known is None:
+            known = self._model.token_bytes(token, special=token in self._thought_tags)
+            self._bytes[token] = known
+        return known
 
     def answered(self, text: str, tokens: Sequence[int]) -> None:
         self._prompts.remember(text, tokens)

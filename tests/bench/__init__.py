@@ -1,0 +1,1 @@
+"""Measurements that anyone can run; ratios from interleaved runs, never timed tests."""
