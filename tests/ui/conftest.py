@@ -1,0 +1,71 @@
+"""Fixtures of the window's tests: one theme, scripted engines, windows that are closed again."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from PySide6.QtCore import QEvent
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.fake_script import FakeReply, FakeScript
+from app.settings import Settings, SettingsFile
+from ui.main_window import MainWindow
+from ui.theme import Theme
+
+MakeWindow = Callable[..., MainWindow]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.qt_log_level_fail("WARNING"))
+            # the offscreen platform has no window manager to ask
+            item.add_marker(pytest.mark.qt_log_ignore(r"^This plugin does not support "))
+
+
+@pytest.fixture(scope="session")
+def _theme(qapp: QApplication) -> Theme:
+    return Theme(qapp, "light")
+
+
+@pytest.fixture
+def theme(_theme: Theme) -> Iterator[Theme]:
+    _theme.choose("light")
+    yield _theme
+    _theme.choose("light")
+
+
+@pytest.fixture
+def make_window(
+    theme: Theme, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[MakeWindow]:
+    """Makes a window over the fake engine. ``model`` is a file that exists, so it is loaded."""
+    monkeypatch.setattr("ui.main_window.starter_path", lambda: None)
+    windows: list[MainWindow] = []
+    model = tmp_path / "toy.gguf"
+    model.write_bytes(b"GGUF")
+
+    def make(
+        *replies: FakeReply, start: bool = True, script: FakeScript | None = None, **settings: object
+    ) -> MainWindow:
+        path = tmp_path / f"script{len(windows)}.json"
+        path.write_bytes(msgspec.json.encode(script or FakeScript(replies=replies or (FakeReply(),))))
+        command = (sys.executable, "-m", "app.worker", "--fake", str(path))
+        chosen = Settings(**{"model": str(model), "theme": "light", **settings})  # type: ignore[arg-type]
+        window = MainWindow(theme, SettingsFile(), chosen, command)
+        windows.append(window)
+        window.show()
+        if start:
+            window.start()
+        return window
+
+    yield make
+    for window in windows:
+        window.close()
+        window.deleteLater()
+    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)

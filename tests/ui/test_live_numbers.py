@@ -1,0 +1,122 @@
+"""Acceptance, tokens per pass and the words around them (case B02)."""
+
+import pytest
+
+from app.protocol import Chunk, DrafterReport, ModelReport, Started
+from app.settings import Settings
+from drafting.statistics import Statistics
+from ui import numbers
+from ui.engine_state import EngineState
+from ui.live_numbers import LiveNumbers
+from ui.status_strip import drafting_words
+
+
+def chunk(tokens: int, drafted: int = 0, accepted: int = 0, at: float = 0.0) -> Chunk:
+    return Chunk(
+        request_id=1,
+        pieces=(),
+        tokens=tokens,
+        drafter="cache" if drafted else None,
+        drafted=drafted,
+        accepted=accepted,
+        elapsed_s=at,
+    )
+
+
+def started() -> Started:
+    return Started(request_id=1, prompt_tokens=9, reused_tokens=0, seed=1)
+
+
+def report(*drafters: DrafterReport) -> ModelReport:
+    return ModelReport(
+        path="/m/toy.gguf",
+        name="toy",
+        architecture="llama",
+        description="toy",
+        size_bytes=1,
+        kv_bytes=1,
+        n_vocab=1,
+        n_ctx=1,
+        n_ctx_train=1,
+        max_draft=8,
+        n_threads=1,
+        recurrent=False,
+        hybrid=False,
+        swa=False,
+        draft_model_path=None,
+        drafters=drafters,
+    )
+
+
+def test_steps_of_case_b02() -> None:
+    live = LiveNumbers()
+    live.started(started())
+    for tokens, drafted, accepted in ((3, 4, 2), (1, 0, 0), (5, 4, 4), (1, 3, 1)):
+        live.chunk(chunk(tokens, drafted, accepted))
+    assert (live.drafted, live.accepted) == (11, 7)
+    assert numbers.percent(live.acceptance_rate) == "64 %"
+    assert live.tokens_per_pass == pytest.approx(10 / 4)
+
+
+def test_nothing_drafted_is_a_dash_and_no_division_by_zero() -> None:
+    live = LiveNumbers()
+    live.started(started())
+    live.chunk(chunk(1))
+    assert live.acceptance_rate is None
+    assert numbers.percent(live.acceptance_rate) == "—"
+
+
+def test_numbers_start_over_with_each_message() -> None:
+    live = LiveNumbers()
+    live.chunk(chunk(3, 4, 2, 0.1))
+    live.chunk(chunk(3, 4, 2, 0.2))
+    live.started(started())
+    assert (live.drafted, live.accepted, live.tokens, live.passes, live.speed) == (0, 0, 0, 0, None)
+
+
+def test_the_end_takes_the_workers_sums() -> None:
+    live = LiveNumbers()
+    live.chunk(chunk(3, 4, 2, 0.1))
+    stats = Statistics(completion_tokens=21, first_pass_tokens=1, target_passes=10, decode_s=2.0)
+    stats.record_draft("cache", 20, 11)
+    live.done(stats)
+    assert live.speed == pytest.approx(10.0)
+    assert numbers.percent(live.acceptance_rate) == "55 %"
+
+
+def test_a_drafter_that_never_fits_is_called_so_after_a_hundred_tokens() -> None:
+    live = LiveNumbers()
+    live.chunk(chunk(1, 99, 0))
+    assert not live.drafter_unfit
+    live.chunk(chunk(1, 1, 0))
+    assert live.drafter_unfit
+    live.chunk(chunk(2, 4, 1))
+    assert not live.drafter_unfit
+
+
+def test_footer_of_an_answer() -> None:
+    stats = Statistics(
+        completion_tokens=312, first_pass_tokens=2, target_passes=90, prefill_s=0.21, decode_s=310 / 58
+    )
+    assert [text for text, _ in numbers.footer(stats)] == [
+        "312 tokens",
+        "first 0.21 s",
+        "58 tok/s",
+        "— accepted",
+    ]
+    stats.record_draft("cache", 100, 81)
+    assert numbers.footer(stats)[3][0] == "81 % accepted"
+    assert all(help.count(".") == 1 for _, help in numbers.footer(stats))
+
+
+def test_why_nothing_is_drafted_is_said_in_words() -> None:
+    ready = EngineState(
+        phase="ready", report=report(DrafterReport("cache"), DrafterReport("draft", "no file"))
+    )
+    assert drafting_words(Settings(drafting=False), ready)[0] == "Drafting off in settings"
+    assert drafting_words(Settings(links=()), ready)[0] == "All drafters off in settings"
+    assert drafting_words(Settings(links=("draft",)), ready)[0] == "draft off: no file"
+    assert drafting_words(Settings(draft_model="/gone.gguf"), ready)[0] == "draft off: no file"
+    words, help = drafting_words(Settings(links=("cache", "draft")), ready)
+    assert words == ""
+    assert "draft off: no file" in help

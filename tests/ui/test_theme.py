@@ -1,0 +1,69 @@
+"""Colours: contrast of every role, one source of colours, live switching (case H06)."""
+
+import re
+from pathlib import Path
+
+import pytest
+from PySide6.QtGui import QColor, QPalette
+from PySide6.QtWidgets import QApplication
+
+import ui
+from app import paths
+from ui import drafters
+from ui.theme import DARK, LIGHT, TEXT_PAIRS, Theme, Tokens, style_sheet
+
+
+def contrast(first: str, second: str) -> float:
+    """Contrast ratio of WCAG 2.1."""
+
+    def luminance(colour: str) -> float:
+        channels = (QColor(colour).redF(), QColor(colour).greenF(), QColor(colour).blueF())
+        r, g, b = (c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels)
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+    lighter, darker = sorted((luminance(first), luminance(second)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def test_contrast_is_computed_right() -> None:
+    assert contrast("#000000", "#FFFFFF") == pytest.approx(21.0)
+    assert contrast("#777777", "#FFFFFF") == pytest.approx(4.48, abs=0.01)
+
+
+@pytest.mark.parametrize("tokens", [LIGHT, DARK], ids=["light", "dark"])
+@pytest.mark.parametrize(("role", "ground"), TEXT_PAIRS)
+def test_text_can_be_read(tokens: Tokens, role: str, ground: str) -> None:
+    assert contrast(getattr(tokens, role), getattr(tokens, ground)) >= 4.5
+
+
+@pytest.mark.parametrize("tokens", [LIGHT, DARK], ids=["light", "dark"])
+def test_drafters_can_be_read_and_told_apart(tokens: Tokens) -> None:
+    colours = [look.colour(tokens.dark) for look in drafters.looks()]
+    assert len(set(colours)) == len(colours)
+    for colour in colours:
+        assert contrast(colour, tokens.panel) >= 4.5
+        assert contrast(colour, tokens.background) >= 4.5
+
+
+def test_no_colour_is_written_elsewhere() -> None:
+    for path in [*Path(ui.__path__[0]).glob("*.py"), *(paths.assets_dir() / "styles").glob("*.qss")]:
+        if path.name not in ("theme.py", "drafters.py"):
+            assert not re.findall(r'["\s:]#[0-9A-Fa-f]{3,8}\b', path.read_text(encoding="utf-8")), path.name
+
+
+def test_every_role_of_the_style_sheet_exists() -> None:
+    sheet = (paths.assets_dir() / "styles" / "slipstream.qss").read_text(encoding="utf-8")
+    assert "@" not in style_sheet(sheet, LIGHT)
+    with pytest.raises(AttributeError):
+        style_sheet("a { color: @nonsense; }", LIGHT)
+
+
+def test_switching_reaches_the_palette_and_says_so(theme: Theme, qapp: QApplication) -> None:
+    heard: list[bool] = []
+    theme.changed.connect(lambda: heard.append(theme.tokens.dark))
+    theme.choose("dark")
+    theme.choose("dark")
+    assert heard == [True]
+    assert qapp.palette().color(QPalette.ColorRole.Window) == QColor(DARK.background)
+    theme.choose("light")
+    assert qapp.palette().color(QPalette.ColorRole.Window) == QColor(LIGHT.background)
