@@ -14,6 +14,27 @@ _MIN_SEEN = (0, 2, 2, 1, 1)
 _MIN_SHARE = (0.0, 0.66, 0.5, 0.5, 0.5)
 
 
+class _Followers:
+    """What followed one context, and how often; ``favourite`` is the newest of the most frequent."""
+
+    __slots__ = ("counts", "favourite", "seen")
+
+    def __init__(self, token: int) -> None:
+        self.counts = {token: 1}
+        self.favourite = token
+        self.seen = 1
+
+    def add(self, token: int) -> None:
+        self.seen += 1
+        count = self.counts[token] = self.counts.get(token, 0) + 1
+        if count >= self.counts[self.favourite]:
+            self.favourite = token
+
+    @property
+    def share(self) -> float:
+        return self.counts[self.favourite] / self.seen
+
+
 class NgramCache(HistoryDrafter):
     name = "cache"
 
@@ -22,15 +43,21 @@ class NgramCache(HistoryDrafter):
         self._forget()
 
     def _forget(self) -> None:
-        # For each n, from the last n tokens to the tokens that followed and how often. The newest
-        # follower is moved to the end, so that among equals the newest wins.
-        self._followers: list[dict[tuple[int, ...], dict[int, int]]] = [{} for _ in range(N_MAX + 1)]
+        # For each n, from the last n tokens to what followed. Most contexts occur once, and there
+        # are four for each token of the history: those are only their follower's number.
+        self._contexts: list[dict[tuple[int, ...], int | _Followers]] = [{} for _ in range(N_MAX + 1)]
 
     def _learn(self, token: int) -> None:
         before = self.history[-N_MAX - 1 : -1]
         for n in range(1, len(before) + 1):
-            counts = self._followers[n].setdefault(tuple(before[-n:]), {})
-            counts[token] = counts.pop(token, 0) + 1
+            contexts, key = self._contexts[n], tuple(before[-n:])
+            followers = contexts.get(key)
+            if followers is None:
+                contexts[key] = token
+                continue
+            if isinstance(followers, int):
+                followers = contexts[key] = _Followers(followers)
+            followers.add(token)
 
     def propose(self, limit: int, draw: Draw) -> Draft:
         tail = self.history[-N_MAX:]
@@ -43,11 +70,13 @@ class NgramCache(HistoryDrafter):
     def _most_likely(self, tail: list[int]) -> int | None:
         """The favourite of the longest context that is sure enough."""
         for n in range(len(tail), 0, -1):
-            counts = self._followers[n].get(tuple(tail[-n:]))
-            if counts is None:
+            followers = self._contexts[n].get(tuple(tail[-n:]))
+            if followers is None:
                 continue
-            seen = sum(counts.values())
-            favourite = max(reversed(counts), key=counts.__getitem__)
-            if seen >= _MIN_SEEN[n] and counts[favourite] >= _MIN_SHARE[n] * seen:
+            if isinstance(followers, int):
+                seen, share, favourite = 1, 1.0, followers
+            else:
+                seen, share, favourite = followers.seen, followers.share, followers.favourite
+            if seen >= _MIN_SEEN[n] and share >= _MIN_SHARE[n]:
                 return favourite
         return None
