@@ -48,10 +48,12 @@ class Answer:
         self._starts.append(self._length)
         self._length += len(text)
         self._held += text
-        found = [at for stop in self._stops if (at := self._held.find(stop)) >= 0]
+        # The stop that is complete first ends the answer, however its text is cut into tokens.
+        found = [(at + len(stop), at) for stop in self._stops if (at := self._held.find(stop)) >= 0]
         if found:
-            self._end_at(self._length - len(self._held) + min(found))
-            self._release(index, self._held[: min(found)])
+            _, at = min(found)
+            self._end_at(self._length - len(self._held) + at)
+            self._release(index, self._held[:at])
             self._held = ""
             return "stop"
         keep = held_back(self._held, self._stops)
@@ -63,8 +65,9 @@ class Answer:
     def finish(self) -> None:
         """The answer has ended: what was held back is text after all.
 
-        A character whose bytes did not all come is dropped.
+        A character whose bytes did not all come is dropped, and so are their tokens.
         """
+        self._end_at(self._length)
         self._release(self._taken - 1, self._held)
         self._held = ""
         for text, thought in self._splitter.finish():

@@ -54,9 +54,9 @@ class ReasoningSplitter:
     def finish(self) -> list[tuple[str, bool]]:
         """What was still held back when the text ended."""
         held, self._held = self._held, ""
-        if not held or (self.thinking and not held.strip() and not self._thought):
-            return []
-        return [(held, self.thinking)]
+        if self.thinking:
+            held = held.rstrip()
+        return [(held, self.thinking)] if held else []
 
     def _start(self) -> None:
         lead = self._held.lstrip()
@@ -78,7 +78,9 @@ class ReasoningSplitter:
             thought = thought.rstrip()
         else:
             keep = held_back(thought, (self._closing,))
-            thought, self._held = thought[: len(thought) - keep], thought[len(thought) - keep :]
+            # White space before the tag would not be a thought, so it waits as well.
+            thought = thought[: len(thought) - keep].rstrip()
+            self._held = self._held[len(thought) :]
         if thought:
             self._thought = True
             result.append((thought, True))
