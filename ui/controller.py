@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from msgspec import Struct
-
 from app.engine_client import Event, WorkerLost
 from app.protocol import (
     ChatMessage,
@@ -26,6 +24,7 @@ from app.settings import Settings
 from ui.conversation import Conversation, Message
 from ui.engine_state import EngineState
 from ui.live_numbers import LiveNumbers
+from ui.view import Problem, View
 
 
 class Engine(Protocol):
@@ -46,39 +45,6 @@ class Engine(Protocol):
     def cancel(self, request_id: int) -> None: ...
 
     def restart(self) -> None: ...
-
-
-class Problem(Struct, frozen=True):
-    """Something a person should know of and can act on. ``actions`` name what is offered:
-    retry, restart, restart_plain, reload, choose."""
-
-    what: str
-    kept: str = ""
-    actions: tuple[str, ...] = ()
-
-
-class View(Protocol):
-    """What the controller asks of the window."""
-
-    def message_added(self, message: Message) -> None: ...
-
-    def message_removed(self, message: Message) -> None: ...
-
-    def answer_grew(self, message: Message, pieces: Sequence[Piece]) -> None: ...
-
-    def message_changed(self, message: Message) -> None: ...
-
-    def conversation_replaced(self) -> None: ...
-
-    def engine_changed(self) -> None: ...
-
-    def numbers_changed(self) -> None: ...
-
-    def notice(self, text: str) -> None: ...
-
-    def problem(self, problem: Problem | None) -> None: ...
-
-    def give_back(self, text: str) -> None: ...
 
 
 class Controller:

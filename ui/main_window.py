@@ -28,7 +28,7 @@ from model_store.starter import starter_path
 from ui import theme as measures
 from ui.cards import NoticeLine, ProblemCard
 from ui.composer import Composer
-from ui.controller import Controller, Problem
+from ui.controller import Controller
 from ui.conversation import Message
 from ui.empty_chat import EmptyChat
 from ui.engine_bridge import EngineBridge
@@ -38,6 +38,7 @@ from ui.model_picker import ModelLibrary, ModelPicker
 from ui.settings_dialog import SettingsDialog
 from ui.status_strip import StatusStrip
 from ui.theme import Theme
+from ui.view import Problem
 
 log = logging.getLogger(__name__)
 

@@ -10,18 +10,16 @@ from msgspec import Struct
 
 from ui.bidi import is_rtl
 from ui.markdown_blocks import Block, Span, TextBlock, blocks_of, language_of, parser
+from ui.markdown_units import Unit, indent, tame, units_of
 
 # A block that does not end is cut here, so that reading it again stays cheap.
 LIVE_LIMIT = 6000
 TABLE_LIMIT = 8000
 _OPEN_BRACKETS = 60  # the search for a link's end is quadratic in these
-_NESTING_LIMIT = 16
 
 _FENCE = re.compile(r"^( {0,3})(`{3,}(?=[^`\n]*$)|~{3,})([^\n]*)$")
 _ITEM_MARK = re.compile(r"^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+")
-_CONTAINERS = re.compile(r"^(?:[ \t]*(?:>|[-*+](?=[ \t]|$)|\d{1,9}[.)](?=[ \t]|$))){17,}")
 _ORDERED = re.compile(r"^[ ]*(\d{1,9})[.)]\s")
-_ONE_CONTAINER = re.compile(r"[ \t]*(?:>|[-*+]|\d{1,9}[.)])")
 
 
 class Finished(Struct, frozen=True):
@@ -117,7 +115,7 @@ class MarkdownStream:
                 self._partial = 0
             elif self._closes(line):
                 closed = True
-            elif self._columns and line.strip() and _indent(line) < self._columns:
+            elif self._columns and line.strip() and indent(line) < self._columns:
                 # The list item that holds the code is over, and with it the code.
                 closed = True
                 break
@@ -158,11 +156,11 @@ class MarkdownStream:
         return (
             len(mark) >= len(self._fence)
             and not mark.strip(self._fence[0])
-            and _indent(line) <= self._columns + 3
+            and indent(line) <= self._columns + 3
         )
 
     def _dedent(self, line: str) -> str:
-        return line[min(self._columns, _indent(line)) :] if self._columns else line
+        return line[min(self._columns, indent(line)) :] if self._columns else line
 
     def _open_code(self, changes: list[Change], mark: str, info: str) -> None:
         self._fence = mark
@@ -183,13 +181,13 @@ class MarkdownStream:
         if self._items and self._leave_items(changes):
             return
         raw = self._tail.split("\n")
-        lines = [_tame(self._dedent(line)) for line in raw]
+        lines = [tame(self._dedent(line)) for line in raw]
         if (match := _FENCE.match(lines[0])) and len(lines) > 1:
             self._open_code(changes, match[2], match[3])
             self._tail = "\n".join(raw[1:])
             return
         tokens = self._parse("\n".join(lines))
-        units = _units(tokens)
+        units = units_of(tokens)
         if not units:  # a link's definition, or nothing that shows
             changes.append(Live(()))
             if self._ended or len(self._tail) > LIVE_LIMIT:
@@ -216,22 +214,22 @@ class MarkdownStream:
     def _leave_items(self, changes: list[Change]) -> bool:
         """End the open items once a line is indented less; True when text before it was finished."""
         raw = self._tail.split("\n")
-        at = next((i for i, line in enumerate(raw) if line.strip() and _indent(line) < self._columns), None)
+        at = next((i for i, line in enumerate(raw) if line.strip() and indent(line) < self._columns), None)
         if at is None:
             return False
         before = "\n".join(self._dedent(line) for line in raw[:at])
         if before.strip():
-            self._finish_units(changes, _units(self._parse(before)))
+            self._finish_units(changes, units_of(self._parse(before)))
             self._tail = "\n".join(raw[at:])
             return True
-        while self._items and _indent(raw[at]) < self._columns:
+        while self._items and indent(raw[at]) < self._columns:
             self._number = self._items.pop().next_number
         # Many answers number every item "1."; what the line says otherwise is taken as said.
         if (said := _ORDERED.match(raw[at])) and int(said[1]) != 1:
             self._number = int(said[1])
         return bool(self._items) and self._leave_items(changes)
 
-    def _cut_at(self, units: list[_Unit], lines: list[str]) -> tuple[int, int, str | None] | None:
+    def _cut_at(self, units: list[Unit], lines: list[str]) -> tuple[int, int, str | None] | None:
         """How many units are finished, the line where the rest begins, and the mark of a code block
         that begins there inside a list item."""
         for index, unit in enumerate(units):
@@ -243,20 +241,20 @@ class MarkdownStream:
             return len(units) - 1, units[-1].first_line, None
         return None
 
-    def _finish_units(self, changes: list[Change], units: list[_Unit]) -> None:
+    def _finish_units(self, changes: list[Change], units: list[Unit]) -> None:
         for unit in units:
             for block in blocks_of(unit.tokens, self._depth, self._start_of(unit)):
                 changes.append(Finished(block))
             self._passed(unit)
 
-    def _start_of(self, unit: _Unit) -> int | None:
+    def _start_of(self, unit: Unit) -> int | None:
         if unit.number is None:
             return None
         if unit.position == 0:
             return self._number if self._number is not None else unit.number
         return self._number
 
-    def _passed(self, unit: _Unit) -> None:
+    def _passed(self, unit: Unit) -> None:
         """Remember the number of the next item; what is no ordered item ends the count."""
         if unit.number is None:
             self._number = None
@@ -264,7 +262,7 @@ class MarkdownStream:
             start = self._start_of(unit)
             self._number = (unit.number if start is None else start) + 1
 
-    def _open_item_code(self, changes: list[Change], unit: _Unit, lines: list[str], line: int) -> None:
+    def _open_item_code(self, changes: list[Change], unit: Unit, lines: list[str], line: int) -> None:
         number = self._start_of(unit)
         base = self._columns  # already taken off the lines
         for block in blocks_of(unit.before_fence, self._depth, number):
@@ -282,7 +280,7 @@ class MarkdownStream:
         match = _FENCE.match(text)
         self._open_code(changes, match[2] if match else "```", match[3] if match else "")
 
-    def _live_or_done(self, changes: list[Change], units: list[_Unit], raw: list[str]) -> None:
+    def _live_or_done(self, changes: list[Change], units: list[Unit], raw: list[str]) -> None:
         if self._ended:
             self._finish_units(changes, units)
             self._tail = ""
@@ -304,12 +302,16 @@ class MarkdownStream:
             at = self._tail.rfind("\n")
         else:
             half = LIVE_LIMIT // 2
-            at = max(self._tail.rfind(mark, half, LIVE_LIMIT) + 1 for mark in ("\n", ". ", " "))
-            at = at or LIVE_LIMIT
+            end = min(LIVE_LIMIT, len(self._tail.rstrip()))  # the rest begins with words
+            found = (self._tail.rfind(mark, half, end) + 1 for mark in ("\n", ". ", " "))
+            at = next((after for after in found if after), LIVE_LIMIT)
         done, rest = self._tail[:at], self._tail[at:].removeprefix("\n")
-        lines = [_tame(self._dedent(line)) for line in done.split("\n")]
-        self._finish_units(changes, _units(self._parse("\n".join(lines))))
+        lines = [tame(self._dedent(line)) for line in done.split("\n")]
+        self._finish_units(changes, units_of(self._parse("\n".join(lines))))
         self._tail = head + rest
+        columns = indent(rest)
+        if columns > self._columns + 3:  # else what was nested in a list would be read as code
+            self._items.append(_OpenItem(columns, self._depth + 1, None))
 
 
 class _OpenItem(Struct, frozen=True):
@@ -318,88 +320,6 @@ class _OpenItem(Struct, frozen=True):
     columns: int
     depth: int
     next_number: int | None
-
-
-class _Unit(Struct):
-    """A top-level block, or one item of a top-level list: what can be finished by itself."""
-
-    tokens: list[Token]
-    first_line: int
-    number: int | None = None  # of an item of an ordered list
-    position: int = 0  # of an item within its list
-    fence_line: int | None = None  # where code begins inside a list item
-    fence_items: list[Token] = []  # the list items around that code, the outermost first
-    before_fence: list[Token] = []
-
-
-def _units(tokens: list[Token]) -> list[_Unit]:
-    units: list[_Unit] = []
-    i = 0
-    while i < len(tokens):
-        token = tokens[i]
-        end = i
-        if token.nesting == 1:
-            while not (tokens[end].level == token.level and tokens[end].nesting == -1):
-                end += 1
-        if token.type in ("ordered_list_open", "bullet_list_open"):
-            units += _items(tokens[i : end + 1])
-        else:
-            units.append(_Unit(tokens[i : end + 1], token.map[0] if token.map else 0))
-        i = end + 1
-    return units
-
-
-def _items(tokens: list[Token]) -> list[_Unit]:
-    opening, closing = tokens[0], tokens[-1]
-    ordered = opening.type == "ordered_list_open"
-    start = int(opening.attrs.get("start", 1))
-    units: list[_Unit] = []
-    i = 1
-    while i < len(tokens) - 1:
-        end = i
-        while not (tokens[end].level == opening.level + 1 and tokens[end].nesting == -1):
-            end += 1
-        item = tokens[i : end + 1]
-        unit = _Unit([opening, *item, closing], item[0].map[0] if item[0].map else 0)
-        unit.position = len(units)
-        if ordered:
-            unit.number = start + unit.position
-        _find_fence(unit)
-        units.append(unit)
-        i = end + 1
-    return units
-
-
-def _find_fence(unit: _Unit) -> None:
-    items: list[Token] = []
-    for at, token in enumerate(unit.tokens):
-        if token.type == "list_item_open":
-            items.append(token)
-        elif token.type == "list_item_close":
-            items.pop()
-        elif token.type == "blockquote_open":
-            return
-        elif token.type == "fence" and token.map:
-            unit.fence_line = token.map[0]
-            unit.fence_items = items
-            unit.before_fence = unit.tokens[:at]
-            return
-
-
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip(" "))
-
-
-def _tame(line: str) -> str:
-    """Quotes and lists nested deeper than a person can read are kept as text, not as structure."""
-    if not _CONTAINERS.match(line):
-        return line
-    at = 0
-    for _ in range(_NESTING_LIMIT):
-        match = _ONE_CONTAINER.match(line, at)
-        assert match is not None
-        at = match.end()
-    return f"{line[:at]} \\{line[at:].lstrip()}"
 
 
 def plain_changes(text: str) -> list[Change]:

@@ -25,8 +25,9 @@ from app.protocol import (
 from app.settings import Settings
 from drafting.statistics import Statistics
 from tests.ui.test_live_numbers import report
-from ui.controller import Controller, Problem
+from ui.controller import Controller
 from ui.conversation import Message
+from ui.view import Problem
 
 
 class Engine:

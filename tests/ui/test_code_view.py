@@ -1,0 +1,86 @@
+"""Code in an answer: colours come in small steps, Copy gives what was written."""
+
+import time
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from pytestqt.qtbot import QtBot
+
+from ui.code_colours import CodeColours, lexer_for
+from ui.code_view import CodeView
+from ui.theme import Theme
+
+SOURCE = '''def f(a):
+    """A docstring
+    over lines."""
+    return [a, 'text', 12]  # why
+
+
+class Thing:
+    pass'''
+
+
+def make(theme: Theme, qtbot: QtBot, language: str = "python") -> CodeView:
+    view = CodeView(theme, language)
+    qtbot.addWidget(view)
+    return view
+
+
+def test_streamed_code_gets_the_colours_of_the_whole(theme: Theme, qtbot: QtBot) -> None:
+    whole = dict(CodeColours("python").all_lines(SOURCE))
+    view = make(theme, qtbot)
+    for start in range(0, len(SOURCE), 3):
+        view.append(SOURCE[start : start + 3])
+    assert {line: runs for line, runs in view._runs.items() if runs} == {
+        line: runs for line, runs in whole.items() if runs
+    }
+    view.close_code()
+    qtbot.waitUntil(lambda: not view._timer.isActive())
+    assert {line: runs for line, runs in view._runs.items() if runs} == {
+        line: runs for line, runs in whole.items() if runs
+    }
+
+
+def test_copy_gives_the_code_as_it_was_written(theme: Theme, qtbot: QtBot) -> None:
+    view = make(theme, qtbot)
+    view.append("a = '\u202e'\n  b")
+    assert view._edit.toPlainText() == "a = '⟨U+202E⟩'\n  b"  # on screen it cannot deceive
+    qtbot.mouseClick(view._copy, Qt.MouseButton.LeftButton)
+    assert QGuiApplication.clipboard().text() == "a = '\u202e'\n  b"
+
+
+def test_an_unknown_language_is_shown_in_one_colour(theme: Theme, qtbot: QtBot) -> None:
+    assert lexer_for("klingon") is None
+    view = make(theme, qtbot, "klingon")
+    view.append("x = 1")
+    view.close_code()
+    assert view._label.text() == "klingon"
+    assert not view._runs
+
+
+def test_five_thousand_lines_do_not_hold_up_the_loop(theme: Theme, qtbot: QtBot) -> None:
+    view = make(theme, qtbot)
+    lines = [f"def f{n}(a):  # {n}" if n % 3 == 0 else f"    x = 'text {n}'" for n in range(5000)]
+    worst = 0.0
+    for start in range(0, len(lines), 25):
+        began = time.perf_counter()
+        view.append("\n".join(lines[start : start + 25]) + "\n")
+        view.fit(700)
+        worst = max(worst, time.perf_counter() - began)
+    assert worst < 0.1
+    view.close_code()
+    view.show()
+    while view._timer.isActive():
+        began = time.perf_counter()
+        view._colour_some()
+        worst = max(worst, time.perf_counter() - began)
+    assert worst < 0.1
+    assert view._runs[4998]
+
+
+def test_its_height_follows_its_lines(theme: Theme, qtbot: QtBot) -> None:
+    view = make(theme, qtbot)
+    view.append("one")
+    one = view.fit(400)
+    view.append("\ntwo\nthree")
+    assert view.fit(400) > one + 1.8 * view._line

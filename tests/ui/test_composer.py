@@ -1,0 +1,88 @@
+"""Typing a message: Enter, Shift+Enter, input methods, growing (case H08)."""
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QInputMethodEvent
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from ui.composer import Composer
+from ui.theme import Theme
+
+
+@pytest.fixture
+def composer(theme: Theme, qtbot: QtBot) -> Composer:
+    composer = Composer(theme)
+    qtbot.addWidget(composer)
+    composer.resize(500, 60)
+    composer.show()
+    qtbot.waitExposed(composer)
+    return composer
+
+
+def sent(composer: Composer) -> list[str]:
+    texts: list[str] = []
+    composer.sent.connect(texts.append)
+    return texts
+
+
+def test_enter_sends_and_shift_enter_breaks_the_line(composer: Composer, qtbot: QtBot) -> None:
+    texts = sent(composer)
+    qtbot.keyClicks(composer.edit, "one")
+    qtbot.keyClick(composer.edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
+    qtbot.keyClicks(composer.edit, "two")
+    assert not texts
+    qtbot.keyClick(composer.edit, Qt.Key.Key_Return)
+    assert texts == ["one\ntwo"]
+
+
+def test_return_while_composing_commits_and_does_not_send(composer: Composer, qtbot: QtBot) -> None:
+    texts = sent(composer)
+    QApplication.sendEvent(composer.edit, QInputMethodEvent("にほ", []))
+    qtbot.keyClick(composer.edit, Qt.Key.Key_Return)
+    assert not texts
+    commit = QInputMethodEvent("", [])
+    commit.setCommitString("日本")
+    QApplication.sendEvent(composer.edit, commit)
+    assert composer.text() == "日本"
+    qtbot.keyClick(composer.edit, Qt.Key.Key_Return)
+    assert texts == ["日本"]
+
+
+def test_it_grows_to_eight_lines(composer: Composer) -> None:
+    heights = []
+    for lines in (1, 2, 5, 8, 30):
+        composer.set_text("\n".join("x" * lines))
+        QApplication.processEvents()
+        heights.append(composer.edit.height())
+    assert heights[0] < heights[1] < heights[2] < heights[3] == heights[4]
+
+
+def test_while_busy_the_button_stops_and_enter_keeps_the_text(composer: Composer, qtbot: QtBot) -> None:
+    texts = sent(composer)
+    composer.set_busy(True)
+    assert composer.button.accessibleName() == "Stop"
+    qtbot.keyClicks(composer.edit, "next")
+    qtbot.keyClick(composer.edit, Qt.Key.Key_Return)
+    assert not texts and composer.text() == "next" and composer.hint.isVisible()
+    with qtbot.waitSignal(composer.stopped):
+        qtbot.mouseClick(composer.button, Qt.MouseButton.LeftButton)
+
+
+def test_what_was_refused_comes_back_before_what_was_typed_since(composer: Composer) -> None:
+    composer.give_back("refused")
+    assert composer.text() == "refused"
+    composer.set_text("typed since")
+    composer.give_back("refused")
+    assert composer.text() == "refused\n\ntyped since"
+
+
+def test_up_asks_for_the_last_message_only_when_empty(composer: Composer, qtbot: QtBot) -> None:
+    asked: list[bool] = []
+    composer.edit_last.connect(lambda: asked.append(True))
+    qtbot.keyClicks(composer.edit, "x")
+    qtbot.keyClick(composer.edit, Qt.Key.Key_Up)
+    assert not asked
+    composer.clear()
+    qtbot.keyClick(composer.edit, Qt.Key.Key_Up)
+    assert asked == [True]

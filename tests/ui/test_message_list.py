@@ -1,0 +1,228 @@
+"""Following, reading back, and long chats (cases H01, H02)."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QGuiApplication, QTextCursor, QWheelEvent
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.protocol import Piece
+from drafting.statistics import Statistics
+from ui.conversation import Message
+from ui.message_list import MessageList
+from ui.prose_view import ProseView
+from ui.theme import Theme
+
+PARAGRAPH = "Some **bold** words with `code` in a sentence that wraps.\n\n- one\n- two\n\n"
+
+
+@pytest.fixture
+def messages(theme: Theme, qtbot: QtBot) -> MessageList:
+    view = MessageList(theme)
+    qtbot.addWidget(view)
+    view.resize(800, 600)
+    view.show()
+    qtbot.waitExposed(view)
+    return view
+
+
+def answer(text: str = "", state: str = "done", **values: object) -> Message:
+    pieces = [Piece(text)] if text else []
+    return Message(role="assistant", pieces=pieces, state=state, **values)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def streaming(messages: MessageList) -> Message:
+    """A long answer that is still being written."""
+    messages.add(Message(role="user", pieces=[Piece("hi")]))
+    message = answer(state="writing")
+    messages.add(message)
+    more(messages, message, 30)
+    return message
+
+
+def more(messages: MessageList, message: Message, times: int = 1) -> None:
+    for _ in range(times):
+        messages.grow(message, [Piece(PARAGRAPH)])
+    QApplication.processEvents()
+
+
+def wheel(messages: MessageList, notches: int) -> None:
+    at = QPointF(messages.viewport().rect().center())
+    event = QWheelEvent(
+        at,
+        messages.viewport().mapToGlobal(at),
+        QPoint(),
+        QPoint(0, 120 * notches),
+        Qt.MouseButton.NoButton,
+        Qt.KeyboardModifier.NoModifier,
+        Qt.ScrollPhase.NoScrollPhase,
+        False,
+    )
+    QApplication.sendEvent(messages.viewport(), event)
+
+
+def at_end(messages: MessageList) -> bool:
+    bar = messages.verticalScrollBar()
+    return bar.maximum() > 0 and bar.value() == bar.maximum()
+
+
+def test_it_follows_while_at_the_end(messages: MessageList, streaming: Message) -> None:
+    assert at_end(messages) and messages.following
+    more(messages, streaming, 5)
+    assert at_end(messages)
+
+
+def test_the_wheel_stops_following_and_end_resumes(
+    messages: MessageList, streaming: Message, qtbot: QtBot
+) -> None:
+    wheel(messages, 3)
+    value = messages.verticalScrollBar().value()
+    assert not messages.following and messages.jump.isVisible()
+    more(messages, streaming, 5)
+    assert messages.verticalScrollBar().value() == value
+    messages.setFocus()
+    qtbot.keyClick(messages, Qt.Key.Key_End)
+    assert messages.following and not messages.jump.isVisible() and at_end(messages)
+    more(messages, streaming, 5)
+    assert at_end(messages)
+
+
+def test_scrolling_back_to_the_end_resumes(messages: MessageList, streaming: Message) -> None:
+    wheel(messages, 2)
+    assert not messages.following
+    wheel(messages, -20)
+    assert messages.following
+
+
+def test_the_button_goes_to_the_end(messages: MessageList, streaming: Message, qtbot: QtBot) -> None:
+    wheel(messages, 3)
+    qtbot.mouseClick(messages.jump, Qt.MouseButton.LeftButton)
+    assert messages.following and at_end(messages)
+
+
+def test_dragging_the_bar_up_stops_following(messages: MessageList, streaming: Message) -> None:
+    bar = messages.verticalScrollBar()
+    bar.setSliderDown(True)
+    bar.setSliderPosition(bar.maximum() - 200)
+    bar.triggerAction(bar.SliderAction.SliderMove)
+    assert not messages.following
+    bar.setSliderDown(False)
+
+
+def test_a_selection_stops_following_and_survives(messages: MessageList, streaming: Message) -> None:
+    part = messages.views()[-1].body.parts()[-1]
+    assert isinstance(part, ProseView)
+    cursor = part.textCursor()
+    cursor.setPosition(3)
+    cursor.setPosition(12, QTextCursor.MoveMode.KeepAnchor)
+    part.setTextCursor(cursor)
+    chosen = part.textCursor().selectedText()
+    value = messages.verticalScrollBar().value()
+    more(messages, streaming, 20)
+    assert messages.verticalScrollBar().value() == value
+    assert part.textCursor().selectedText() == chosen != ""
+
+
+def test_resizing_at_the_end_stays_at_the_end(messages: MessageList, streaming: Message) -> None:
+    for width in (500, 900, 420):
+        messages.resize(width, 600)
+        QApplication.processEvents()
+        assert at_end(messages)
+
+
+def test_opening_the_thoughts_does_not_jump(messages: MessageList, qtbot: QtBot) -> None:
+    message = answer(state="writing")
+    messages.add(message)
+    messages.grow(message, [Piece("I think. " * 400, reasoning=True), Piece("Answer. " * 600)])
+    thoughts = messages.views()[-1].thoughts
+    assert thoughts is not None and thoughts.body is None  # folded, and not even laid out
+    messages.verticalScrollBar().setValue(0)
+    wheel(messages, 1)
+    qtbot.mouseClick(thoughts.button, Qt.MouseButton.LeftButton)
+    assert thoughts.body is not None and thoughts.body.height() > 20
+    assert messages.verticalScrollBar().value() == 0
+
+
+def test_copy_takes_the_answer_without_the_thoughts(messages: MessageList, qtbot: QtBot) -> None:
+    message = answer(stats=Statistics(completion_tokens=3))
+    message.pieces = [Piece("secret plan", reasoning=True), Piece("The answer.")]
+    messages.add(message)
+    view = messages.views()[-1]
+    qtbot.mouseClick(view.footer.copy_button, Qt.MouseButton.LeftButton)
+    assert QGuiApplication.clipboard().text() == "The answer."
+
+
+def test_cut_while_thinking_is_said_and_empty_thoughts_are_not_shown(messages: MessageList) -> None:
+    cut = answer(state="stopped", cut_in_reasoning=True)
+    cut.pieces = [Piece("half a thou", reasoning=True)]
+    messages.add(cut)
+    assert messages.views()[-1]._state.text() == "Cut while thinking"
+    empty = answer()
+    empty.pieces = [Piece("\n\n", reasoning=True), Piece("Answer")]
+    messages.add(empty)
+    assert messages.views()[-1].thoughts is None
+
+
+def test_a_chat_of_600_messages_opens_at_once_and_the_rest_on_demand(
+    messages: MessageList, qtbot: QtBot
+) -> None:
+    text = (PARAGRAPH * 30)[:2000]
+    chat = [Message(role="user" if n % 2 == 0 else "assistant", pieces=[Piece(text)]) for n in range(600)]
+    began = time.perf_counter()
+    messages.show_messages(chat)
+    QApplication.processEvents()
+    assert time.perf_counter() - began < 0.5
+    assert at_end(messages)
+    assert len(messages.views()) < 40
+    assert messages.views()[-1].message is chat[-1]
+    built = len(messages.views())
+    wheel(messages, 1)
+    messages.verticalScrollBar().setValue(0)
+    qtbot.waitUntil(lambda: len(messages.views()) > built)
+    assert messages.verticalScrollBar().value() > 0  # what was read stays where it was
+    assert [view.message for view in messages.views()] == chat[-len(messages.views()) :]
+
+
+def test_adding_to_a_long_chat_puts_old_messages_away(messages: MessageList) -> None:
+    for n in range(70):
+        messages.add(Message(role="user", pieces=[Piece(f"message {n}")]))
+    assert len(messages.views()) < 60
+    assert messages.views()[-1].message.text == "message 69"
+    assert at_end(messages)
+
+
+def test_one_answer_of_200_kb_never_holds_up_the_loop(messages: MessageList, qtbot: QtBot) -> None:
+    text = (PARAGRAPH * 4000)[:200_000]
+    worst = 0.0
+    last = began = time.perf_counter()
+    messages.show_messages([Message(role="user", pieces=[Piece("hi")]), answer(text)])
+    body = messages.views()[-1].body
+    while body.building:
+        QApplication.processEvents()
+        now = time.perf_counter()
+        worst, last = max(worst, now - last), now
+    assert worst < 0.1
+    assert last - began < 5
+    shown = sum(len(part.toPlainText()) for part in body.parts())  # type: ignore[union-attr]
+    assert shown > 150_000
+
+
+def test_the_time_of_an_update_does_not_grow_with_the_answer(
+    messages: MessageList, streaming: Message
+) -> None:
+    def cost() -> float:
+        times = []
+        for _ in range(15):
+            began = time.perf_counter()
+            messages.grow(streaming, [Piece("word ")])
+            times.append(time.perf_counter() - began)
+        return sorted(times)[len(times) // 2]
+
+    early = cost()
+    more(messages, streaming, 600)
+    assert cost() < 4 * early + 0.002

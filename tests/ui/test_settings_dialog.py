@@ -1,0 +1,99 @@
+"""The settings page: drawn from the declarations, every change in force at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QPlainTextEdit, QSpinBox
+from pytestqt.qtbot import QtBot
+
+from app.settings import Settings
+from ui.declared import RELOADS, declared
+from ui.settings_dialog import SettingsDialog
+from ui.theme import Theme
+
+
+class Heard(list[Settings]):
+    pass
+
+
+def make(theme: Theme, qtbot: QtBot, settings: Settings | None = None) -> tuple[SettingsDialog, Heard]:
+    dialog = SettingsDialog(
+        theme, settings or Settings(), "/m/toy.gguf", Path(), lambda: ["chatml", "llama-2"]
+    )
+    qtbot.addWidget(dialog)
+    heard = Heard()
+    dialog.changed.connect(heard.append)
+    return dialog, heard
+
+
+def test_every_setting_but_the_chosen_model_has_a_row(theme: Theme, qtbot: QtBot) -> None:
+    dialog, _ = make(theme, qtbot)
+    fields = {field.name for field in msgspec.structs.fields(Settings)}
+    rows = {name.split(".")[0] for name in dialog.controls}
+    assert fields - rows == {"model", "models_folder"}
+
+
+@pytest.mark.parametrize("name", [field.name for field in msgspec.structs.fields(Settings)])
+def test_each_setting_explains_itself(name: str) -> None:
+    assert declared(name).title != name
+    assert declared(name).help.endswith(".")
+    assert ("Loads the model again" in declared(name).help) == (name in RELOADS)
+
+
+def test_ranges_come_from_the_declaration(theme: Theme, qtbot: QtBot) -> None:
+    dialog, _ = make(theme, qtbot)
+    temperature, draft = dialog.controls["temperature"], dialog.controls["max_draft"]
+    assert isinstance(temperature, QDoubleSpinBox) and isinstance(draft, QSpinBox)
+    assert (temperature.minimum(), temperature.maximum()) == (0.0, 2.0)
+    assert (draft.minimum(), draft.maximum()) == (1, 64)
+
+
+def test_drafters_keep_their_order(theme: Theme, qtbot: QtBot) -> None:
+    dialog, heard = make(theme, qtbot)
+    for name in ("cache", "mod"):
+        box = dialog.controls[f"links.{name}"]
+        assert isinstance(box, QCheckBox)
+        box.click()
+    assert heard[-1].links == ("map-k", "draft")
+    box = dialog.controls["links.cache"]
+    assert isinstance(box, QCheckBox)
+    box.click()
+    assert heard[-1].links == ("cache", "map-k", "draft")
+
+
+def test_typed_values_settle_first_and_closing_does_not_lose_them(theme: Theme, qtbot: QtBot) -> None:
+    dialog, heard = make(theme, qtbot)
+    context, prompt = dialog.controls["n_ctx"], dialog.controls["system_prompt"]
+    assert isinstance(context, QSpinBox) and isinstance(prompt, QPlainTextEdit)
+    context.setValue(2048)
+    context.setValue(1024)
+    assert not heard
+    qtbot.waitUntil(lambda: len(heard) == 1)
+    assert heard[-1].n_ctx == 1024
+    dialog.show()
+    prompt.setPlainText("Be brief.")
+    dialog.close()
+    assert heard[-1].system_prompt == "Be brief."
+
+
+def test_the_template_belongs_to_the_model(theme: Theme, qtbot: QtBot) -> None:
+    dialog, heard = make(theme, qtbot, Settings(chat_templates={"/m/other.gguf": "llama-2"}))
+    box = dialog.controls["chat_templates"]
+    assert isinstance(box, QComboBox)
+    assert [box.itemText(n) for n in range(box.count())] == ["Automatic", "chatml", "llama-2"]
+    box.setCurrentIndex(1)
+    assert heard[-1].chat_templates == {"/m/other.gguf": "llama-2", "/m/toy.gguf": "chatml"}
+    box.setCurrentIndex(0)
+    assert heard[-1].chat_templates == {"/m/other.gguf": "llama-2"}
+
+
+def test_a_draft_model_can_be_chosen_and_taken_away(theme: Theme, qtbot: QtBot) -> None:
+    dialog, heard = make(theme, qtbot)
+    dialog.choose_draft("/m/small\u202egnp.gguf")
+    assert heard[-1].draft_model == "/m/small\u202egnp.gguf"
+    assert "\u202e" not in dialog._draft_button.toolTip()
+    dialog._draft_clear.click()
+    assert heard[-1].draft_model is None
