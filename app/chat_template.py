@@ -26,6 +26,7 @@ MAX_SOURCE_CHARS = 1_000_000
 MAX_OUTPUT_CHARS = 16_000_000
 MAX_SECONDS = 2.0
 _MAX_REPEAT = 1_000_000
+_MAX_INT_BITS = 10_000  # no signal reaches Python inside a product of two huge numbers
 
 
 class TemplateError(Exception):
@@ -55,6 +56,10 @@ class _Environment(jinja2.sandbox.ImmutableSandboxedEnvironment):
         if operator == "**" and (abs(left) > 1000 or abs(right) > 100):
             raise SecurityError("a power this large")
         if operator == "*":
+            if isinstance(left, int) and isinstance(right, int):
+                if left.bit_length() + right.bit_length() > _MAX_INT_BITS:
+                    raise SecurityError("a product this large")
+                return left * right
             for sized, count in ((left, right), (right, left)):
                 if hasattr(sized, "__len__") and len(sized) * count > _MAX_REPEAT:
                     raise SecurityError("a repetition this long")
@@ -107,8 +112,10 @@ class ChatTemplate:
                 self._template = _ENVIRONMENT.from_string(source)
         except jinja2.TemplateSyntaxError as error:
             raise TemplateError(f"line {error.lineno}: {error.message}") from error
-        except (RecursionError, _Deadline) as error:
+        except (RecursionError, SyntaxError, MemoryError, _Deadline) as error:
             raise TemplateError("it is nested too deep to be read") from error
+        except Exception as error:  # such as a number of 5,000 digits
+            raise TemplateError(f"{type(error).__name__}: {error}") from error
 
     def render(
         self,
