@@ -86,7 +86,10 @@ class PromptBuilder:
                     "This model has no place for a system prompt; it was put before your first message."
                 )
         tokens = self._tokenize(text, content)
-        return Prompt(tokens, opened_by(text), tuple(notices))
+        # A template may end with the message itself: then it is the message that ends so.
+        last = hidden[-1][1].rstrip() if hidden else ""
+        quoted = last and text.rstrip().endswith(last)
+        return Prompt(tokens, None if quoted else opened_by(text), tuple(notices))
 
     def _render(self, messages: list[tuple[str, str]], now: datetime.datetime) -> str:
         return self._template.render([{"role": r, "content": c} for r, c in messages], now=now)

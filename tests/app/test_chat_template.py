@@ -87,7 +87,8 @@ def test_a_template_of_50_megabytes_is_not_read() -> None:
         ('{{ {"b": 1, "a": 2}|tojson(sort_keys=true, separators=(",", ":")) }}', '{"a":2,"b":1}'),
         ("{{ 'é'|tojson(ensure_ascii=true) }}", '"\\u00e9"'),
         (
-            "{% set ns = namespace(n=0) %}{% for m in messages %}{% set ns.n = ns.n + 1 %}{% endfor %}{{ ns.n }}",
+            "{% set ns = namespace(n=0) %}{% for m in messages %}{% set ns.n = ns.n + 1 %}{% endfor %}"
+            "{{ ns.n }}",
             "3",
         ),
         (
@@ -103,7 +104,8 @@ def test_a_template_of_50_megabytes_is_not_read() -> None:
         ("{{ bos_token }}{{ eos_token }}", "<s></s>"),
         ("{{ unknown_token }}{{ messages[0].tool_calls }}", ""),
         (
-            "{% if tools %}x{% endif %}{% if documents %}y{% endif %}{% if enable_thinking is defined %}z{% endif %}",
+            "{% if tools %}x{% endif %}{% if documents %}y{% endif %}"
+            "{% if enable_thinking is defined %}z{% endif %}",
             "",
         ),
         ("{{ messages[-1].content.strip().split('h')[1] }}", "y?"),
