@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from ui.bidi import visible
-from ui.icons import icon
+from ui.quiet_button import QuietButton
 from ui.theme import Theme
 
 ACTIONS = {
@@ -74,18 +74,11 @@ class NoticeLine(QFrame):
         label = _wrapping(visible(text), self)
         label.setAccessibleName(text)
         row.addWidget(label, 1)
-        self._close = QToolButton(self)
-        self._close.setProperty("look", "quiet")
+        self._close = QuietButton(theme, "close", "", self)
         self._close.setAccessibleName("Dismiss notice")
         self._close.setToolTip("Dismiss")
         self._close.clicked.connect(self.dismissed)
         row.addWidget(self._close, 0, Qt.AlignmentFlag.AlignTop)
-        self._theme = theme
-        theme.changed.connect(self._colour)
-        self._colour()
-
-    def _colour(self) -> None:
-        self._close.setIcon(icon("close", self._theme.tokens.muted))
 
 
 def _wrapping(text: str, parent: QWidget) -> QLabel:

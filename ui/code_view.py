@@ -20,13 +20,13 @@ from PySide6.QtGui import (
     QTextOption,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QFrame, QLabel, QPlainTextEdit, QToolButton, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QPlainTextEdit, QWidget
 
 from ui import theme as measures
 from ui.bidi import visible
 from ui.code_colours import CodeColours, Run
-from ui.icons import icon
-from ui.theme import Theme, code_font, small_font
+from ui.quiet_button import QuietButton
+from ui.theme import Theme, code_font
 
 _HEADER = 32
 _PAD = 12
@@ -49,10 +49,7 @@ class CodeView(QWidget):
         self._pending: Iterator[tuple[int, list[Run]]] | None = None
         self._label = QLabel(visible(language) or "text", self)
         self._label.setProperty("role", "small")
-        self._copy = QToolButton(self)
-        self._copy.setProperty("look", "quiet")
-        self._copy.setFont(small_font(self._copy.font()))
-        self._copy.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self._copy = QuietButton(theme, "copy", "Copy", self)
         self._copy.setCursor(Qt.CursorShape.PointingHandCursor)
         self._copy.setAccessibleName("Copy code")
         self._copy.clicked.connect(self._copy_all)
@@ -87,7 +84,6 @@ class CodeView(QWidget):
 
     def recolour(self) -> None:
         self._make_formats()
-        self._show_copy()
         for number, runs in self._runs.items():
             self._put(self._edit.document().findBlockByNumber(number), runs)
         self._edit.viewport().update()
@@ -161,7 +157,7 @@ class CodeView(QWidget):
 
     def _show_copy(self, done: bool = False) -> None:
         self._copy.setText("Copied" if done else "Copy")
-        self._copy.setIcon(icon("check" if done else "copy", self._theme.tokens.muted))
+        self._copy.show_icon("check" if done else "copy")
 
     def _copy_all(self) -> None:
         QGuiApplication.clipboard().setText(self.text)

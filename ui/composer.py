@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 from PySide6.QtCore import QEvent, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QFocusEvent, QFontMetrics, QInputMethodEvent, QKeyEvent, QResizeEvent, QTextCursor
+from PySide6.QtGui import QFocusEvent, QInputMethodEvent, QKeyEvent, QResizeEvent, QTextCursor
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
 
 from ui.icons import icon
@@ -11,6 +13,7 @@ from ui.theme import Theme
 
 _MAX_LINES = 8
 _HINT_MS = 4000
+_PAD = 8
 
 
 class Composer(QWidget):
@@ -135,6 +138,7 @@ class _Edit(QPlainTextEdit):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self._composing = False
+        self._all_fits = True
         self.setPlaceholderText("Message")
         self.setAccessibleName("Message")
         self.setTabChangesFocus(True)
@@ -142,29 +146,35 @@ class _Edit(QPlainTextEdit):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.viewport().setAutoFillBackground(False)
         self.document().setDocumentMargin(0)
-        self.setViewportMargins(0, 8, 0, 8)
+        self.setViewportMargins(0, _PAD, 0, _PAD)
         self.textChanged.connect(self._grow)
         self._grow()
 
     def _grow(self) -> None:
         """As high as the text, up to eight lines."""
-        line = QFontMetrics(self.font()).lineSpacing()
+        height = 0.0
         lines = 0
         block = self.document().begin()
         while block.isValid() and lines < _MAX_LINES:
-            lines += max(1, block.layout().lineCount())
+            whole = self.blockBoundingRect(block).height()
+            count = max(1, block.layout().lineCount())
+            shown = min(count, _MAX_LINES - lines)
+            height += whole * shown / count
+            lines += shown
             block = block.next()
-        lines = min(_MAX_LINES, max(1, lines))
-        self.setFixedHeight(max(32, lines * line + 16))
+        self.setFixedHeight(max(32, math.ceil(height) + 2 * _PAD))
         scrolls = lines == _MAX_LINES
         self.setVerticalScrollBarPolicy(
             Qt.ScrollBarPolicy.ScrollBarAsNeeded if scrolls else Qt.ScrollBarPolicy.ScrollBarAlwaysOff
         )
+        self._all_fits = not scrolls
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         if event.size().width() != event.oldSize().width():
             self._grow()
+        if self._all_fits:  # the cursor's line was made visible before there was room for all
+            self.verticalScrollBar().setValue(0)
 
     def inputMethodEvent(self, event: QInputMethodEvent) -> None:
         self._composing = bool(event.preeditString())

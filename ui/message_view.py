@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QRectF, Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent
-from PySide6.QtWidgets import QLabel, QToolButton, QWidget
+from PySide6.QtWidgets import QLabel, QWidget
 
 from app.protocol import Piece
 from ui import numbers
@@ -14,8 +14,8 @@ from ui import theme as measures
 from ui.answer_body import AnswerBody
 from ui.cards import ProblemCard
 from ui.conversation import Message
-from ui.icons import icon
-from ui.theme import Theme, numbers_font, small_font
+from ui.quiet_button import QuietButton
+from ui.theme import Theme, numbers_font
 
 _GAP = 8
 _PAD = 12
@@ -120,7 +120,6 @@ class MessageView(QWidget):
 
     def recolour(self) -> None:
         self.body.recolour()
-        self.footer.recolour()
         if self.thoughts is not None:
             self.thoughts.recolour()
         self.update()
@@ -176,10 +175,7 @@ class Thoughts(QWidget):
         self._theme = theme
         self._unread: list[str] = []
         self.body: AnswerBody | None = None
-        self.button = QToolButton(self)
-        self.button.setProperty("look", "quiet")
-        self.button.setFont(small_font(self.button.font()))
-        self.button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.button = QuietButton(theme, "right", "Thoughts", self)
         self.button.setCheckable(True)
         self.button.toggled.connect(self._toggle)
         self.set_state(False, False)
@@ -209,15 +205,14 @@ class Thoughts(QWidget):
         self.grown.emit()
 
     def recolour(self) -> None:
-        name = "down" if self.button.isChecked() else "right"
-        self.button.setIcon(icon(name, self._theme.tokens.muted))
+        self.button.show_icon("down" if self.button.isChecked() else "right")
         if self.body is not None:
             self.body.recolour()
         self.update()
 
     def fit(self, width: int) -> int:
         size = self.button.sizeHint()
-        self.button.setGeometry(0, 0, size.width(), size.height())
+        self.button.setGeometry(-6, 0, size.width(), size.height())  # its icon meets the margin
         height = size.height()
         if self.body is not None and self.button.isChecked():
             self.body.move(_PAD, height + 4)
@@ -242,21 +237,15 @@ class Footer(QWidget):
         super().__init__(parent)
         self._theme = theme
         self._labels: list[QLabel] = []
-        self.copy_button = self._button("Copy", "Copy the answer", self.copy)
-        self.again_button = self._button("Regenerate", "Answer again", self.again)
+        self.copy_button = QuietButton(theme, "copy", "Copy", self)
+        self.copy_button.setAccessibleName("Copy the answer")
+        self.copy_button.setToolTip("Copy the answer")
+        self.copy_button.clicked.connect(self.copy)
         self.copy_button.clicked.connect(self._copied)
-        self.recolour()
-
-    def _button(self, text: str, help: str, signal: object) -> QToolButton:
-        button = QToolButton(self)
-        button.setProperty("look", "quiet")
-        button.setFont(small_font(self.font()))
-        button.setText(text)
-        button.setToolTip(help)
-        button.setAccessibleName(help)
-        button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        button.clicked.connect(signal)
-        return button
+        self.again_button = QuietButton(theme, "again", "Regenerate", self)
+        self.again_button.setAccessibleName("Answer again")
+        self.again_button.setToolTip("Answer again")
+        self.again_button.clicked.connect(self.again)
 
     def text(self) -> str:
         return "".join(label.text() for label in self._labels)
@@ -278,12 +267,8 @@ class Footer(QWidget):
             self._labels.append(label)
 
     def _copied(self) -> None:
-        self.copy_button.setIcon(icon("check", self._theme.tokens.muted))
-        QTimer.singleShot(_COPIED_MS, self, self.recolour)
-
-    def recolour(self) -> None:
-        self.copy_button.setIcon(icon("copy", self._theme.tokens.muted))
-        self.again_button.setIcon(icon("again", self._theme.tokens.muted))
+        self.copy_button.show_icon("check")
+        QTimer.singleShot(_COPIED_MS, self, lambda: self.copy_button.show_icon("copy"))
 
     def fit(self, width: int) -> int:
         buttons = [button for button in (self.copy_button, self.again_button) if not button.isHidden()]
@@ -302,6 +287,8 @@ class Footer(QWidget):
             x = width - needed
         else:
             x = -6
+        if y == 0 and self._labels:
+            x += 6  # the last word ends where the column ends
         for button in buttons:
             size = button.sizeHint()
             button.setGeometry(x, y, size.width(), row)

@@ -32,6 +32,7 @@ from ui import drafters
 from ui.bidi import visible
 from ui.declared import declared
 from ui.model_picker import gguf_dialog
+from ui.switch import Switch
 from ui.theme import Theme
 
 _SETTLE_MS = 500
@@ -100,7 +101,7 @@ class SettingsDialog(QDialog):
         self._section("Drafting")
         self._switch("drafting", self.settings.drafting)
         for look in drafters.looks():
-            box = QCheckBox(self)
+            box = Switch(self._theme, self)
             box.setChecked(look.name in self.settings.links)
             box.toggled.connect(self._links_changed)
             self._row(f"links.{look.name}", look.name, look.help, box, icon_of=look)
@@ -187,7 +188,7 @@ class SettingsDialog(QDialog):
 
     def _switch(self, name: str, value: bool) -> None:
         words = declared(name)
-        box = QCheckBox(self)
+        box = Switch(self._theme, self)
         box.setChecked(value)
         box.toggled.connect(lambda checked: self._change(**{name: checked}))
         self._row(name, words.title, words.help, box)

@@ -70,7 +70,7 @@ def test_drafting_off_is_said_and_changes_the_numbers(make_window: MakeWindow, q
     window.open_settings()
     assert window._dialog is not None
     box = window._dialog.controls["drafting"]
-    qtbot.mouseClick(box, Qt.MouseButton.LeftButton, pos=QPoint(6, box.height() // 2))
+    qtbot.mouseClick(box, Qt.MouseButton.LeftButton, pos=box.rect().center())
     assert window.strip.words.whole == "Drafting off in settings"
     assert SettingsFile().load().drafting is False
     say(window, qtbot, "hi")
