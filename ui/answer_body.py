@@ -170,10 +170,22 @@ class AnswerBody(QWidget):
         return view
 
     def _open_code(self, language: str, depth: int) -> None:
+        self._drop_empty_prose()
         code = CodeView(self._theme, language, self)
         code.selected.connect(self.selected)
         self._code = code
         self._add(code, depth * LIST_INDENT)
+
+    def _drop_empty_prose(self) -> None:
+        """What looked like words while only half of a fence had come leaves no gap behind."""
+        last = self._parts[-1] if self._parts else None
+        if isinstance(last, ProseView) and last.is_empty:
+            self._parts.pop()
+            self._indents.pop()
+            del self._tops[len(self._parts) :]
+            self._dirty_from = min(self._dirty_from, max(0, len(self._parts) - 1))
+            last.hide()
+            last.deleteLater()
 
     def _write_code(self, text: str) -> None:
         assert self._code is not None

@@ -327,22 +327,30 @@ def plain_changes(text: str) -> list[Change]:
     changes: list[Change] = []
     fence: str | None = None
     code: list[str] = []
-    for line in text.replace("\r\n", "\n").split("\n"):
-        if fence is None and (match := _FENCE.match(line)):
-            fence = match[2]
-            code = []
-            changes.append(CodeOpened(language_of(match[3]), 0))
-        elif fence is not None:
-            mark = line.strip()
+    blank = 0  # lines that are shown only if words follow: beside code there is room anyway
+
+    def close() -> None:
+        changes.extend((CodeText("\n".join(code)), CodeClosed()))
+
+    for line in text.replace("\r\n", "\n").strip("\n").split("\n"):
+        mark = line.strip()
+        if fence is not None:
             if len(mark) >= len(fence) and not mark.strip(fence[0]):
-                changes += [CodeText("\n".join(code)), CodeClosed()]
+                close()
                 fence = None
             else:
                 code.append(line)
+        elif match := _FENCE.match(line):
+            fence, code, blank = match[2], [], 0
+            changes.append(CodeOpened(language_of(match[3]), 0))
+        elif not mark:
+            blank += 1
         else:
-            changes.append(
-                Finished(TextBlock(spans=(Span(line),) if line else (), tight=True, rtl=is_rtl(line)))
-            )
+            after_code = bool(changes) and isinstance(changes[-1], CodeClosed)
+            for _ in range(0 if after_code else blank):
+                changes.append(Finished(TextBlock(tight=True)))
+            blank = 0
+            changes.append(Finished(TextBlock(spans=(Span(line),), tight=True, rtl=is_rtl(line))))
     if fence is not None:
-        changes += [CodeText("\n".join(code)), CodeClosed()]
+        close()
     return changes

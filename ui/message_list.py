@@ -88,6 +88,9 @@ class MessageList(QScrollArea):
             self._set_following(True)
         if self._following:
             self._put_away()
+        if self._views:
+            self._views[-1].set_last(False)
+            self._lay_out(len(self._views) - 1)
         self._views.append(self._make(message))
         self._lay_out(len(self._views) - 1)
 
@@ -99,7 +102,9 @@ class MessageList(QScrollArea):
         at = self._views.index(view)
         self._views.remove(view)
         self._drop(view)
-        self._lay_out(at)
+        if self._views:
+            self._views[-1].set_last(True)
+        self._lay_out(max(0, at - 1))
 
     def grow(self, message: Message, pieces: Sequence[Piece]) -> None:
         view = self.view_of(message)
@@ -167,6 +172,7 @@ class MessageList(QScrollArea):
         wanted = self.viewport().height() + _NEAR_TOP - (0 if until_full else max(0, bar.value()))
         while self._older and (height < wanted or not self._views) and (not added or time.monotonic() < end):
             view = self._make(self._older.pop())
+            view.set_last(not self._views and not added)
             height += view.fit(width) + _GAP
             added.insert(0, view)
             if until_full and not self._views and height >= wanted:

@@ -52,6 +52,7 @@ class MessageView(QWidget):
         self.footer.hide()
         self.card: ProblemCard | None = None
         self._dismissed = False
+        self._last = True
         if message.pieces:
             self.add(message.pieces)
         self.refresh()
@@ -105,6 +106,7 @@ class MessageView(QWidget):
             kept = "What was written so far is kept." if self.message.pieces else "Your message is kept."
             self.card = ProblemCard(self._theme, problem, kept, ("retry",), self)
             self.card.chosen.connect(self._act)
+            self.card.buttons["retry"].setVisible(self._last)
             self.card.show()
 
     def _act(self, action: str) -> None:
@@ -114,6 +116,13 @@ class MessageView(QWidget):
         self._dismissed = True
         self._refresh_card()
         self.grown.emit()
+
+    def set_last(self, last: bool) -> None:
+        """Only the last answer can be given again."""
+        self._last = last
+        self.footer.again_button.setVisible(last)
+        if self.card is not None:
+            self.card.buttons["retry"].setVisible(last)
 
     def _copy(self) -> None:
         QGuiApplication.clipboard().setText(self.message.text)
@@ -272,7 +281,7 @@ class Footer(QWidget):
 
     def fit(self, width: int) -> int:
         buttons = [button for button in (self.copy_button, self.again_button) if not button.isHidden()]
-        row = max(button.sizeHint().height() for button in buttons)
+        row = self.again_button.sizeHint().height()
         x = y = 0
         for label in self._labels:
             size = label.sizeHint()

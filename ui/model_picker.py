@@ -6,8 +6,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt, QUrl, Signal
-from PySide6.QtGui import QAction, QDesktopServices
+from PySide6.QtCore import QObject, QRect, QRectF, QSize, Qt, QUrl, Signal
+from PySide6.QtGui import QAction, QColor, QDesktopServices, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFileDialog, QMenu, QSizePolicy, QToolButton, QWidget
 
 from model_store.library import ModelEntry, list_models
@@ -15,9 +15,10 @@ from model_store.starter import starter_path
 from ui.bidi import visible
 from ui.engine_state import EngineState
 from ui.icons import icon
-from ui.theme import Theme
+from ui.theme import RADIUS, Theme
 
-_NAME_PX = 260
+_NAME_PX = 320
+_PAD, _GAP, _ARROW = 10, 6, 16
 
 
 class ModelLibrary(QObject):
@@ -62,12 +63,9 @@ class ModelPicker(QToolButton):
         self._library = library
         self._folder = folder
         self._state = EngineState()
-        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        self.setLayoutDirection(Qt.LayoutDirection.RightToLeft)  # the arrow goes behind the name
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self._menu = QMenu(self)
-        self._menu.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         self._menu.setToolTipsVisible(True)
         self._menu.aboutToShow.connect(self._about_to_show)
         self.setMenu(self._menu)
@@ -85,10 +83,33 @@ class ModelPicker(QToolButton):
             label += f"  + {state.draft_label}"
         text = self.fontMetrics().elidedText(label, Qt.TextElideMode.ElideMiddle, _NAME_PX)
         if text != self.text() or moved:
-            self.setText(text.replace("&", "&&"))
+            self.setText(text)
+            self.updateGeometry()
             self.setAccessibleName(f"Model: {label}")
             self.setToolTip(self._help())
             self.fill()
+
+    def sizeHint(self) -> QSize:
+        return QSize(self.fontMetrics().horizontalAdvance(self.text()) + 2 * _PAD + _GAP + _ARROW, 30)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(80, 30)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        tokens = self._theme.tokens
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if self.underMouse() or self.isDown() or self.hasFocus():
+            painter.setBrush(QColor(tokens.hover))
+            painter.setPen(QColor(tokens.accent) if self.hasFocus() else Qt.PenStyle.NoPen)
+            painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), RADIUS, RADIUS)
+        right = self.width() - _PAD - _ARROW
+        area = QRect(right, (self.height() - _ARROW) // 2, _ARROW, _ARROW)
+        icon("down", tokens.muted).paint(painter, area)
+        painter.setPen(QColor(tokens.text))
+        words = QRect(_PAD, 0, right - _GAP - _PAD, self.height())
+        shown = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideMiddle, words.width())
+        painter.drawText(words, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, shown)
 
     def _help(self) -> str:
         report = self._state.report
@@ -100,7 +121,7 @@ class ModelPicker(QToolButton):
         return "\n".join(lines)
 
     def _colour(self) -> None:
-        self.setIcon(icon("down", self._theme.tokens.muted))
+        self.update()
         self.fill()
 
     def _about_to_show(self) -> None:

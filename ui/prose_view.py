@@ -106,6 +106,10 @@ class ProseView(QTextBrowser):
         if ends is not None:
             self._restore_selection(*ends)
 
+    @property
+    def is_empty(self) -> bool:
+        return not self._finished and not self._live
+
     def _remove_live(self, cursor: QTextCursor) -> None:
         cursor.setPosition(self._live_at)
         cursor.movePosition(QTextCursor.MoveOperation.End, QTextCursor.MoveMode.KeepAnchor)

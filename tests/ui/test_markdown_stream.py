@@ -228,7 +228,12 @@ def test_the_cost_of_a_token_does_not_grow_with_the_answer() -> None:
 
 def test_what_a_person_typed_stays_as_typed_but_for_fenced_code() -> None:
     reader = Reader()
-    reader.take(plain_changes("# not a title\n*x* <b>\n```py\nif a:\n    b\n```\nשלום"))
-    assert texts(reader.blocks) == ["# not a title", "*x* <b>", "שלום"]
+    reader.take(plain_changes("# not a title\n\n*x* <b>\n\n```py\nif a:\n    b\n```\n\nשלום"))
+    assert texts(reader.blocks) == ["# not a title", "", "*x* <b>", "שלום"]
     assert [block.text for block in reader.blocks if isinstance(block, CodeBlock)] == ["if a:\n    b"]
-    assert [block.rtl for block in reader.blocks if isinstance(block, TextBlock)] == [False, False, True]
+    assert [block.rtl for block in reader.blocks if isinstance(block, TextBlock)] == [
+        False,
+        False,
+        False,
+        True,
+    ]

@@ -190,3 +190,14 @@ def test_what_is_shown_already_takes_the_new_colours(theme: Theme, qtbot: QtBot)
     assert has(dark.code_background) and has(dark.inline_code)
     assert not has(light.code_background) and not has(light.inline_code) and not has(light.text)
     theme.changed.disconnect(body.recolour)
+
+
+def test_half_a_fence_leaves_no_empty_text_behind(theme: Theme, qtbot: QtBot) -> None:
+    body = AnswerBody(theme, theme.parent().font())  # type: ignore[attr-defined]
+    qtbot.addWidget(body)
+    for character in "```python\nx = 1\n```\nafter":
+        body.write(character)
+        body.fit(400)
+    body.finish()
+    assert [type(part) for part in body.parts()] == [CodeView, ProseView]
+    assert body.fit(400) == body.parts()[0].height() + body.parts()[1].height() + 12
