@@ -139,6 +139,8 @@ class ProseView(QTextBrowser):
         """Take ``width`` and the height that the text needs there; returns that height."""
         if self.width() != width:
             self.resize(width, self.height())
+        if self.document().textWidth() != width:  # a hidden widget hears of its new size only later
+            self.document().setTextWidth(width)
         height = round(self.document().size().height() + 0.49)
         if self.height() != height:
             self.resize(width, height)

@@ -201,3 +201,12 @@ def test_half_a_fence_leaves_no_empty_text_behind(theme: Theme, qtbot: QtBot) ->
     body.finish()
     assert [type(part) for part in body.parts()] == [CodeView, ProseView]
     assert body.fit(400) == body.parts()[0].height() + body.parts()[1].height() + 12
+
+
+def test_the_height_is_right_before_it_is_shown(view: ProseView, qtbot: QtBot) -> None:
+    view.show_blocks(prose("A sentence that fits in one line when there is room for it."), [])
+    hidden = view.fit(700)
+    view.show()
+    qtbot.waitExposed(view)
+    assert view.fit(700) == hidden
+    assert hidden < 40
