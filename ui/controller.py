@@ -279,8 +279,8 @@ class Controller:
         elif event.restarted:
             if self.state.phase != "failed":
                 self.state = EngineState(phase="failed", wanted=self.state.wanted, problem=event.message)
-                self._give_up_waiting(event.message)
-                self._view.problem(Problem(event.message, self._kept(), ("reload", "choose")))
+                if not self._give_up_waiting(event.message):
+                    self._view.problem(Problem(event.message, self._kept(), ("reload", "choose")))
         else:
             self.state = EngineState(phase="lost", wanted=self.state.wanted, problem=event.message)
             self._give_up_waiting(event.message)
@@ -321,8 +321,8 @@ class Controller:
     def _load_failed(self, event: Failed) -> None:
         self._load_id = None
         self.state = EngineState(phase="failed", wanted=self.state.wanted, problem=event.message)
-        self._give_up_waiting(event.message)
-        self._view.problem(Problem(event.message, self._kept(), ("reload", "choose")))
+        if not self._give_up_waiting(event.message):  # else its card says so already
+            self._view.problem(Problem(event.message, self._kept(), ("reload", "choose")))
         self._view.engine_changed()
 
     # ---- asking
@@ -351,10 +351,12 @@ class Controller:
             started_at=self.conversation.started_at,
         )
 
-    def _give_up_waiting(self, why: str) -> None:
+    def _give_up_waiting(self, why: str) -> bool:
         """A message that waited for the model gets its reason; Retry asks again."""
-        if self._answer is not None and self._request_id is None:
-            self._finish(self._answer, "failed", why)
+        if self._answer is None or self._request_id is not None:
+            return False
+        self._finish(self._answer, "failed", why)
+        return True
 
     def _kept(self) -> str:
         return "Your chat is kept." if self.conversation.messages else ""

@@ -9,7 +9,7 @@ import socket
 import sys
 from collections.abc import Sequence
 
-from PySide6.QtCore import QObject, QSocketNotifier
+from PySide6.QtCore import QObject, QSocketNotifier, QTimer
 from PySide6.QtWidgets import QApplication
 
 from app.engine_client import WORKER_COMMAND
@@ -56,7 +56,8 @@ class _Signals(QObject):
             signal.signal(number, self._ask)
 
     def _ask(self, number: int, frame: object) -> None:
-        self._window.close()
+        # Not from here: Python may be anywhere, even before the event loop, which a close must end.
+        QTimer.singleShot(0, self._window, self._window.close)
 
     def _woken(self) -> None:
         self._reader.recv(64)

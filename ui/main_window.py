@@ -248,6 +248,8 @@ class MainWindow(QMainWindow):
             self.controller.apply(settings)
         else:
             self.controller.settings = settings
+        if self._dialog is not None:
+            self._dialog.settings = settings  # a change made elsewhere is not undone by it
         self._theme.choose(settings.theme)
         try:
             self._settings_file.save(settings)

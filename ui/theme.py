@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Literal
 
 from msgspec import Struct
@@ -127,9 +128,15 @@ class Theme(QObject):
 
     changed = Signal()
 
-    def __init__(self, application: QApplication, choice: Choice = "system") -> None:
+    def __init__(
+        self,
+        application: QApplication,
+        choice: Choice = "system",
+        scheme: Callable[[], Qt.ColorScheme] | None = None,
+    ) -> None:
         super().__init__(application)
         self._application = application
+        self._scheme = scheme or application.styleHints().colorScheme
         self._choice = choice
         self._sheet = (paths.assets_dir() / "styles" / "slipstream.qss").read_text(encoding="utf-8")
         application.setStyle("Fusion")
@@ -142,6 +149,10 @@ class Theme(QObject):
 
     def choose(self, choice: Choice) -> None:
         self._choice = choice
+        # For what the desktop draws itself, such as the title bar.
+        self._application.styleHints().setColorScheme(
+            {"light": Qt.ColorScheme.Light, "dark": Qt.ColorScheme.Dark}.get(choice, Qt.ColorScheme.Unknown)
+        )
         self.follow()
 
     def follow(self) -> None:
@@ -153,7 +164,7 @@ class Theme(QObject):
 
     def _wanted(self) -> Tokens:
         if self._choice == "system":
-            return DARK if self._application.styleHints().colorScheme() == Qt.ColorScheme.Dark else LIGHT
+            return DARK if self._scheme() == Qt.ColorScheme.Dark else LIGHT
         return DARK if self._choice == "dark" else LIGHT
 
     def _put(self, tokens: Tokens) -> None:

@@ -195,12 +195,20 @@ def test_a_load_that_fails_gives_the_waiting_message_its_reason_and_retry_loads_
     bench.controller.send("hi")
     bench.controller.handle([Failed(1, "bad_model", "Not a GGUF file.")])
     assert bench.controller.conversation.messages[-1].problem == "Not a GGUF file."
-    assert bench.view.card is not None
+    assert bench.view.card is None  # said once
     assert "could not be loaded" in bench.controller.state.label
     bench.controller.regenerate()
     assert [load[1] for load in bench.engine.loads] == ["/m/bad.gguf"] * 2
     bench.controller.handle([Loaded(bench.engine.ids, report())])
     assert len(bench.engine.generated) == 1
+
+
+def test_a_load_that_fails_with_nobody_waiting_is_a_card_of_its_own() -> None:
+    bench = Bench(loaded=False)
+    bench.controller.choose_model("/m/bad.gguf")
+    bench.controller.handle([Failed(1, "bad_model", "Not a GGUF file.")])
+    assert bench.view.card is not None
+    assert bench.view.card.actions == ("reload", "choose")
 
 
 def test_only_the_last_chosen_model_counts() -> None:

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import QApplication
 
@@ -67,3 +68,19 @@ def test_switching_reaches_the_palette_and_says_so(theme: Theme, qapp: QApplicat
     assert qapp.palette().color(QPalette.ColorRole.Window) == QColor(DARK.background)
     theme.choose("light")
     assert qapp.palette().color(QPalette.ColorRole.Window) == QColor(LIGHT.background)
+
+
+def test_the_desktops_choice_is_followed_live(theme: Theme, qapp: QApplication) -> None:
+    scheme = Qt.ColorScheme.Light
+    following = Theme(qapp, "system", lambda: scheme)
+    heard: list[Tokens] = []
+    following.changed.connect(lambda: heard.append(following.tokens))
+    for scheme in (Qt.ColorScheme.Dark, Qt.ColorScheme.Light):
+        qapp.styleHints().colorSchemeChanged.emit(scheme)
+    assert heard == [DARK, LIGHT]
+    following.choose("light")
+    scheme = Qt.ColorScheme.Dark
+    qapp.styleHints().colorSchemeChanged.emit(scheme)
+    assert heard == [DARK, LIGHT]  # what was chosen counts
+    qapp.styleHints().colorSchemeChanged.disconnect(following.follow)
+    following.deleteLater()

@@ -1,0 +1,82 @@
+"""The strip: fields that do not move, and words for what is going on."""
+
+from __future__ import annotations
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from app.protocol import DrafterReport, PrefillProgress
+from app.settings import Settings
+from tests.ui.test_live_numbers import chunk, report, started
+from ui.engine_state import EngineState
+from ui.live_numbers import LiveNumbers
+from ui.status_strip import UNFIT, StatusStrip
+from ui.theme import Theme
+
+READY = EngineState(phase="ready", report=report(DrafterReport("cache")))
+
+
+@pytest.fixture
+def strip(theme: Theme, qtbot: QtBot) -> StatusStrip:
+    strip = StatusStrip(theme)
+    qtbot.addWidget(strip)
+    strip.resize(900, 32)
+    strip.show()
+    qtbot.waitExposed(strip)
+    return strip
+
+
+def test_nothing_moves_while_numbers_change(strip: StatusStrip, qtbot: QtBot) -> None:
+    live = LiveNumbers()
+    places = []
+    for step in range(1, 60):
+        live.chunk(chunk(step, 4, 4 if step % 2 else 0, step * 0.05))
+        strip.show_numbers(live, Settings(), READY, writing=True)
+        qtbot.wait(0)
+        fields = (strip.speed, strip.acceptance, strip.per_pass, strip.drafter, strip.words)
+        places.append([field.geometry() for field in fields])
+        assert strip.speed.fontMetrics().horizontalAdvance(strip.speed.text()) <= strip.speed.width()
+    assert all(place == places[0] for place in places)
+
+
+def test_the_prompt_that_is_read(strip: StatusStrip) -> None:
+    live = LiveNumbers()
+    live.started(started())
+    live.prefilled(PrefillProgress(1, 512, 2048))
+    strip.show_numbers(live, Settings(), READY, writing=True)
+    assert strip.words.whole == "Reading the prompt 512 / 2,048"
+
+
+def test_who_drafts_and_when_nobody_can(strip: StatusStrip) -> None:
+    live = LiveNumbers()
+    live.started(started())
+    live.chunk(chunk(1))
+    strip.show_numbers(live, Settings(), READY, writing=True)
+    assert strip.words.whole == "nothing to draft from yet"
+    assert strip.drafter.name is None
+    live.chunk(chunk(3, 4, 2))
+    strip.show_numbers(live, Settings(), READY, writing=True)
+    assert strip.words.whole == ""
+    assert strip.drafter.name == "cache"
+    assert strip.drafter.accessibleName() == "Drafter cache"
+
+
+def test_a_drafter_that_does_not_fit_is_named_so(strip: StatusStrip) -> None:
+    live = LiveNumbers()
+    live.chunk(chunk(1, 100, 0))
+    strip.show_numbers(live, Settings(), READY, writing=True)
+    assert strip.words.whole == UNFIT
+
+
+def test_each_number_explains_itself(strip: StatusStrip) -> None:
+    strip.show_numbers(LiveNumbers(), Settings(), READY, writing=False)
+    for field in (strip.speed, strip.acceptance, strip.per_pass, strip.drafter):
+        assert field.toolTip().count(".") == 1 and field.toolTip().endswith(".")
+
+
+def test_a_narrow_strip_keeps_speed_acceptance_and_words(strip: StatusStrip, qtbot: QtBot) -> None:
+    strip.resize(420, 32)
+    strip.show_numbers(LiveNumbers(), Settings(drafting=False), READY, writing=False)
+    assert strip.speed.isVisible() and strip.acceptance.isVisible()
+    assert not strip.per_pass.isVisible()
+    qtbot.waitUntil(lambda: strip.words.text() == "Drafting off in settings")
