@@ -44,7 +44,7 @@ def run_chat(options: argparse.Namespace) -> int:
         raise UsageError("the drafter 'draft' needs --draft-model FILE")
     if options.draft_model is not None and not options.draft_model.exists():
         raise UsageError(f"there is no draft model file {str(options.draft_model)!r}")
-    model = _model_path(options.model)
+    model = model_path(options.model)
     settings = SettingsFile().load()
     engine_options = msgspec.structs.replace(
         settings.engine_options(str(model)), n_threads=options.threads or settings.n_threads
@@ -71,7 +71,7 @@ def run_chat(options: argparse.Namespace) -> int:
         client.close()
 
 
-def _model_path(wanted: str | None) -> Path:
+def model_path(wanted: str | None) -> Path:
     """A file as given, or one of the models folder by its name; the starter by default."""
     if wanted is None:
         starter = starter_path()

@@ -1,4 +1,4 @@
-"""The command line: ``slipstream`` opens the window, ``slipstream chat`` answers one prompt."""
+"""The command line: ``slipstream`` opens the window, ``chat`` answers one prompt, ``bench`` measures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import multiprocessing
 import os
 import runpy
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -32,14 +32,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     multiprocessing.freeze_support()
     parser = _parser()
     options = parser.parse_args(arguments)
-    if options.command == "chat":
-        from app.chat_command import run_chat
+    try:
+        if options.command == "chat":
+            from app.chat_command import run_chat
 
-        try:
             return run_chat(options)
-        except UsageError as error:
-            print(f"slipstream: {error}", file=sys.stderr)
-            return USAGE_ERROR
+        if options.command == "bench":
+            from app.bench_command import run_bench
+
+            return run_bench(options)
+    except UsageError as error:
+        print(f"slipstream: {error}", file=sys.stderr)
+        return USAGE_ERROR
     return _open_window()
 
 
@@ -111,7 +115,49 @@ def _parser() -> argparse.ArgumentParser:
     chat.add_argument("--max-tokens", type=_count, metavar="N", help="longest answer in tokens")
     chat.add_argument("--threads", type=_count, metavar="N", help="CPU threads")
     chat.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    _add_bench(commands.add_parser)
     return parser
+
+
+def _add_bench(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
+    bench = add_parser(
+        "bench",
+        help="measure what drafting brings on this machine",
+        description="Measure every way of drafting on fixed workloads, interleaved, and print the medians.",
+    )
+    bench.add_argument(
+        "-m", "--model", nargs="+", metavar="MODEL", help="GGUF files (default: the starter model)"
+    )
+    bench.add_argument(
+        "--draft-model", type=Path, metavar="FILE", help="a small GGUF with the same vocabulary"
+    )
+    bench.add_argument(
+        "--workloads", type=_names, metavar="LIST", help="some of the workloads (default: all)"
+    )
+    bench.add_argument(
+        "--modes",
+        type=_names,
+        metavar="LIST",
+        help=f"some of off, {', '.join(DRAFTERS)}, chain, auto (default: all)",
+    )
+    bench.add_argument("--runs", type=_count, metavar="N", help="how often each is measured (default: 3)")
+    bench.add_argument(
+        "--max-tokens", type=_count, metavar="N", help="longest answer in tokens (default: 300)"
+    )
+    bench.add_argument("--threads", type=_count, metavar="N", help="CPU threads")
+    bench.add_argument("--quick", action="store_true", help="a first look in under a minute")
+    bench.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    bench.add_argument(
+        "--plot", type=Path, metavar="FILE.png", help="draw speed-up and acceptance (needs matplotlib)"
+    )
+    bench.add_argument("--peer", metavar="PATH", help="a llama-server to run the same prompts through")
+
+
+def _names(text: str) -> tuple[str, ...]:
+    names = tuple(name for part in text.split(",") if (name := part.strip()))
+    if not names:
+        raise argparse.ArgumentTypeError("the list is empty")
+    return names
 
 
 def _count(text: str) -> int:

@@ -1,0 +1,1 @@
+"""Measures drafting: fixed workloads through the same worker as every chat, and through a peer."""

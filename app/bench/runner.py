@@ -1,0 +1,190 @@
+"""Measures a plan: every mode, and the peer's, on every workload, interleaved."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from app.bench.measurement import Measurement, Ratio, Row, measurement, ratios, rows
+from app.bench.modes import OFF, drafting_of
+from app.bench.peer import PLAIN, Completion, Peer
+from app.bench.player import Player
+from app.bench.prompt_ids import PromptIds
+from app.bench.workloads import Workload
+from app.engine_client import WORKER_COMMAND
+from app.protocol import Done, DraftingParams, EngineOptions, ModelReport
+
+Progress = Callable[[int, int, str], None]
+"""Told before each conversation: how many are done, of how many, and what comes now."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What to measure. ``modes`` must contain ``off``: speed-ups are relative to it."""
+
+    models: tuple[Path, ...]
+    workloads: tuple[Workload, ...]
+    modes: tuple[str, ...]
+    runs: int
+    max_tokens: int
+    options: EngineOptions
+    draft_model: Path | None = None
+    peer: Peer | None = None
+    command: tuple[str, ...] = WORKER_COMMAND
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """``engine`` is llama.cpp's build, as the worker names it."""
+
+    engine: str
+    threads: int
+    rows: list[Row]
+    peer_rows: list[Row]
+    ratios: list[Ratio]
+
+
+@dataclass(frozen=True)
+class _Model:
+    """What one model's measurements need. ``scripts`` and ``prompts`` are by workload name.
+
+    Turns after the first of a conversation follow on the answers of one plain run that is not
+    measured, so that every mode, and the peer, is asked the same.
+    """
+
+    path: Path
+    player: Player
+    report: ModelReport
+    scripts: dict[str, list[Done]]
+    prompts: dict[str, list[list[int]]]
+
+
+class Runner:
+    """Carries out one plan."""
+
+    def __init__(self, plan: Plan, progress: Progress) -> None:
+        self._plan = plan
+        self._progress = progress
+        self._spec_types: tuple[str, ...] = ()
+        self._ours: list[Measurement] = []
+        self._peers: list[Measurement] = []
+        self._done = 0
+
+    def run(self) -> Outcome:
+        """Raises BenchError."""
+        plan = self._plan
+        if plan.peer is not None:
+            self._spec_types = plan.peer.spec_types(plan.draft_model)
+        engine, threads = "", 0
+        for path in plan.models:
+            with Player(path, plan.draft_model, options=plan.options, command=plan.command) as player:
+                model = self._prepare(path, player)
+                engine, threads = player.engine, model.report.n_threads
+                for run in range(plan.runs):
+                    for workload in plan.workloads:
+                        for measure in self._in_turn(model, workload, run):
+                            measure()
+        self._ours.sort(key=partial(self._place, plan.modes))
+        self._peers.sort(key=partial(self._place, self._spec_types))
+        compared = ratios(self._ours, self._peers, plain=OFF, peer_plain=PLAIN) if self._peers else []
+        return Outcome(engine, threads, rows(self._ours, OFF), rows(self._peers, PLAIN), compared)
+
+    def _prepare(self, path: Path, player: Player) -> _Model:
+        plan = self._plan
+        report = player.load(plan.workloads[0].n_ctx)
+        scripts: dict[str, list[Done]] = {}
+        for workload in plan.workloads:
+            if len(workload.primary.turns) > 1:
+                self._tell(path, workload, "first answers")
+                scripts[workload.name] = player.play(
+                    workload, workload.primary, DraftingParams(links=()), plan.max_tokens
+                )
+                self._done -= 1  # it is no measurement
+        prompts: dict[str, list[list[int]]] = {}
+        if plan.peer is not None:
+            with PromptIds(path) as ids:
+                for workload in plan.workloads:
+                    prompts[workload.name] = ids.of(workload.primary, scripts.get(workload.name, []))
+        return _Model(path, player, report, scripts, prompts)
+
+    def _in_turn(self, model: _Model, workload: Workload, run: int) -> list[Callable[[], None]]:
+        """All measurements of one workload in one run, in an order of its own that never changes.
+
+        What is done later in a run meets a warmer machine; a new order each time spreads that.
+        """
+        turns: list[Callable[[], None]] = [
+            partial(self._measure, model, workload, mode, run) for mode in self._plan.modes
+        ]
+        turns += [partial(self._measure_peer, model, workload, name, run) for name in self._spec_types]
+        random.Random(f"{workload.name} {run}").shuffle(turns)
+        return turns
+
+    def _measure(self, model: _Model, workload: Workload, mode: str, run: int) -> None:
+        self._tell(model.path, workload, mode)
+        script = [answer.text for answer in model.scripts.get(workload.name, [])]
+        answers = model.player.play(
+            workload, workload.primary, drafting_of(mode), self._plan.max_tokens, script
+        )
+        self._ours.append(measurement(model.path.stem, workload.name, mode, run, answers))
+
+    def _measure_peer(self, model: _Model, workload: Workload, spec_type: str, run: int) -> None:
+        assert self._plan.peer is not None
+        self._tell(model.path, workload, f"peer {spec_type}")
+        completions = self._plan.peer.play(
+            model.path,
+            self._plan.draft_model,
+            spec_type,
+            model.prompts[workload.name],
+            msgspec.structs.replace(
+                self._plan.options,
+                n_ctx=min(workload.n_ctx, model.report.n_ctx_train or workload.n_ctx),
+                n_threads=model.report.n_threads,
+            ),
+            self._plan.max_tokens,
+        )
+        self._peers.append(_peer_measurement(model.path.stem, workload.name, spec_type, run, completions))
+
+    def _tell(self, path: Path, workload: Workload, mode: str) -> None:
+        plan = self._plan
+        each = plan.runs * len(plan.workloads) * (len(plan.modes) + len(self._spec_types))
+        name = f"{workload.name}, {mode}"
+        if len(plan.models) > 1:
+            name = f"{path.stem}: {name}"
+        self._progress(self._done, each * len(plan.models), name)
+        self._done += 1
+
+    def _place(self, modes: Sequence[str], m: Measurement) -> tuple[int, int, int, int]:
+        """Where a measurement belongs in the order that was asked for."""
+        models = [path.stem for path in self._plan.models]
+        workloads = [workload.name for workload in self._plan.workloads]
+        return models.index(m.model), workloads.index(m.workload), modes.index(m.mode), m.run
+
+
+def _peer_measurement(
+    model: str, workload: str, spec_type: str, run: int, completions: Sequence[Completion]
+) -> Measurement:
+    """All turns of a conversation together, from the server's own timings."""
+    timings = [completion.timings for completion in completions]
+    tokens = sum(t.predicted_n for t in timings)
+    accepted = sum(t.draft_n_accepted for t in timings)
+    steps = [t.predicted_n - 1 for t in timings]
+    return Measurement(
+        model=model,
+        workload=workload,
+        mode=spec_type,
+        run=run,
+        tokens=tokens,
+        decode_tokens=sum(steps),
+        decode_s=sum(
+            n / t.predicted_per_second for n, t in zip(steps, timings, strict=True) if t.predicted_per_second
+        ),
+        drafted=sum(t.draft_n for t in timings),
+        accepted=accepted,
+        # each pass says one token that nobody guessed
+        passes=tokens - accepted,
+    )
