@@ -38,15 +38,16 @@ def test_enter_sends_and_shift_enter_breaks_the_line(composer: Composer, qtbot: 
 
 def test_return_while_composing_commits_and_does_not_send(composer: Composer, qtbot: QtBot) -> None:
     texts = sent(composer)
+    composer.set_text("今は")
     QApplication.sendEvent(composer.edit, QInputMethodEvent("にほ", []))
     qtbot.keyClick(composer.edit, Qt.Key.Key_Return)
     assert not texts
     commit = QInputMethodEvent("", [])
     commit.setCommitString("日本")
     QApplication.sendEvent(composer.edit, commit)
-    assert composer.text() == "日本"
+    assert composer.text() == "今は日本"
     qtbot.keyClick(composer.edit, Qt.Key.Key_Return)
-    assert texts == ["日本"]
+    assert texts == ["今は日本"]
 
 
 def test_it_grows_to_eight_lines(composer: Composer) -> None:
