@@ -188,6 +188,9 @@ class _Edit(QPlainTextEdit):
             if not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
                 self.submitted.emit()
                 return
+        if event.key() in (Qt.Key.Key_PageUp, Qt.Key.Key_PageDown):
+            event.ignore()  # they scroll the messages
+            return
         if event.key() == Qt.Key.Key_Up and self.document().isEmpty() and not self._composing:
             self.up_pressed.emit()
             return

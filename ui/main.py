@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import gc
 import multiprocessing
 import signal
 import socket
@@ -34,6 +35,8 @@ def main(engine_command: Sequence[str] = WORKER_COMMAND) -> int:
     signals = _Signals(window)
     window.show()
     window.start()
+    # What is there now stays until the end: no pause for looking through it again and again.
+    gc.freeze()
     status = application.exec()
     signals.close()
     return status

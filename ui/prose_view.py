@@ -173,7 +173,9 @@ class ProseView(QTextBrowser):
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         shown = visible(address)
         head = menu.addAction(f"Leads to {link.target}" if link.target else "This link is not opened")
-        head.setEnabled(False)
+        words = QFont(menu.font())
+        words.setWeight(QFont.Weight.DemiBold)
+        head.setFont(words)
         for line in (link.warning, shown if len(shown) <= _SHOWN_URL else shown[:_SHOWN_URL] + "…"):
             if line:
                 menu.addAction(line.replace("&", "&&")).setEnabled(False)

@@ -271,3 +271,16 @@ def test_focus_goes_round_with_tab(make_window: MakeWindow, qtbot: QtBot) -> Non
         if focused is not None:
             seen.add(focused)
     assert {window.new_button, window.picker, window.settings_button, window.composer.button} <= seen
+
+
+def test_page_up_in_the_composer_scrolls_the_messages(make_window: MakeWindow, qtbot: QtBot) -> None:
+    window = make_window(FakeReply(text="a line\n\n" * 200, tokens_per_second=5000))
+    ready(window, qtbot)
+    say(window, qtbot, "hi")
+    answered(window, qtbot)
+    assert window.messages.following
+    bar = window.messages.verticalScrollBar()
+    qtbot.waitUntil(lambda: bar.maximum() > 1000 and bar.value() == bar.maximum())
+    qtbot.keyClick(window.composer.edit, Qt.Key.Key_PageUp)
+    assert not window.messages.following
+    assert bar.value() < bar.maximum()
