@@ -11,6 +11,7 @@ import datetime
 import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import jinja2
@@ -25,7 +26,9 @@ from app import paths
 MAX_SOURCE_CHARS = 1_000_000
 MAX_OUTPUT_CHARS = 16_000_000
 MAX_SECONDS = 2.0
+MAX_MEMORY_BYTES = 512 * 1024 * 1024
 _MAX_REPEAT = 1_000_000
+_STATM = Path("/proc/self/statm")  # Linux: this process's size in pages
 _MAX_INT_BITS = 10_000  # no signal reaches Python inside a product of two huge numbers
 
 
@@ -112,7 +115,9 @@ class ChatTemplate:
                 self._template = _ENVIRONMENT.from_string(source)
         except jinja2.TemplateSyntaxError as error:
             raise TemplateError(f"line {error.lineno}: {error.message}") from error
-        except (RecursionError, SyntaxError, MemoryError, _Deadline) as error:
+        except _Deadline:
+            raise TemplateError(f"reading it took over {MAX_SECONDS:g} seconds") from None
+        except (RecursionError, SyntaxError, MemoryError) as error:
             raise TemplateError("it is nested too deep to be read") from error
         except Exception as error:  # such as a number of 5,000 digits
             raise TemplateError(f"{type(error).__name__}: {error}") from error
@@ -128,7 +133,7 @@ class ChatTemplate:
         pieces: list[str] = []
         size = 0
         try:
-            with _deadline(MAX_SECONDS):
+            with _deadline(MAX_SECONDS), _memory_cap(MAX_MEMORY_BYTES):
                 for piece in self._template.generate(
                     messages=[dict(m) for m in messages],
                     add_generation_prompt=add_generation_prompt,
@@ -147,6 +152,8 @@ class ChatTemplate:
             raise TemplateError(f"the chat template ran for over {MAX_SECONDS:.0f} seconds") from None
         except jinja2.TemplateError as error:
             raise TemplateError(error.message or str(error)) from error
+        except MemoryError:
+            raise TemplateError("the chat template wants too much memory") from None
         except Exception as error:  # a template is foreign code: whatever it does wrong is its own
             raise TemplateError(f"{type(error).__name__}: {error}") from error
         return "".join(pieces)
@@ -176,6 +183,27 @@ def _deadline(seconds: float) -> Iterator[None]:
         # One that was set but not yet raised must not surface in whatever runs next.
         ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, None)
         timer.join()
+
+
+@contextlib.contextmanager
+def _memory_cap(more: int) -> Iterator[None]:
+    """Let this process grow by ``more`` bytes at most, where the system can hold it to that.
+
+    There are too many ways to make a gigabyte out of one line to watch each of them.
+    """
+    if not _STATM.exists():
+        yield
+        return
+    import resource
+
+    used = int(_STATM.read_text().split()[0]) * resource.getpagesize()
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    cap = used + more if soft == resource.RLIM_INFINITY else min(soft, used + more)
+    resource.setrlimit(resource.RLIMIT_AS, (cap, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
 def builtin_names() -> list[str]:

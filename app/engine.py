@@ -106,7 +106,6 @@ class _Request:
     answer: Answer
     source: ClosableSource
     seed: int
-    links: tuple[str, ...]
     reported: set[str] = field(default_factory=set)  # failed links the person was told of
 
 
@@ -131,14 +130,19 @@ class Engine:
 
     def load(self, request: Load, progress: Callable[[float], None]) -> ModelReport:
         """Put a model into memory, dropping the one before. Raises EngineError."""
-        self.unload()
 
-        def report(fraction: float) -> bool:
-            progress(fraction)
+        def wanted() -> bool:
             with self._lock:
                 return request.request_id not in self._cancelled
 
+        def report(fraction: float) -> bool:
+            progress(fraction)
+            return wanted()
+
         try:
+            if not wanted():
+                raise EngineError("cancelled", "The load was cancelled.")
+            self.unload()
             model = self._loader(request, report)
         finally:
             with self._lock:
@@ -181,7 +185,6 @@ class Engine:
                 f"The prompt is longer than the context: {n_prompt:,} tokens, where {n_ctx - 1:,} fit. "
                 "Shorten the message, start a new chat, or choose a larger context in the settings.",
             )
-        slot, computed = self._take_slot(prepared.tokens, model.target)
         seed = secrets.randbelow(_SEED_LIMIT) if message.seed is None else message.seed
         links = [
             link
@@ -190,6 +193,8 @@ class Engine:
         ]
         answer = Answer(model.token_bytes, prepared.end_tokens, prepared.stops, prepared.closing)
         source = model.source(message.sampling)
+        # Last, since everything before may fail and a slot that is taken must be given back.
+        slot, computed = self._take_slot(prepared.tokens, model.target)
         sequence = TokenSequence(
             seq=slot,
             tokens=prepared.tokens,
@@ -202,8 +207,7 @@ class Engine:
             max_draft=message.drafting.max_draft,
             computed=computed,
         )
-        names = tuple(link.name for link in links)
-        request = _Request(message, sequence, answer, source, seed, names)
+        request = _Request(message, sequence, answer, source, seed)
         loop.add(sequence)
         self._requests.append(request)
         with self._lock:
@@ -228,10 +232,15 @@ class Engine:
         """One target pass for all running requests, as events."""
         assert self._model is not None and self._loop is not None
         with self._lock:
-            cancelled = [r for r in self._requests if r.message.request_id in self._cancelled]
-        events: list[FromWorker] = [self._end(request, "cancelled") for request in cancelled]
-        with self._lock:
+            # One look: whoever cancels after it finds the pass it wants to stop.
             self._model.allow()
+            cancelled = [r for r in self._requests if r.message.request_id in self._cancelled]
+        events: list[FromWorker] = []
+        for request in cancelled:
+            request.answer.finish()
+            if rest := request.answer.pieces(0, 0, None):
+                events.append(Chunk(request_id=request.message.request_id, pieces=rest, tokens=0))
+            events.append(self._end(request, "cancelled"))
         if not self._requests:
             return events
         try:
@@ -278,13 +287,6 @@ class Engine:
         return events
 
     def _chunk(self, request: _Request, step: Step) -> Chunk:
-        failures = {
-            name: reason
-            for name, reason in request.sequence.chain.failures.items()
-            if name not in request.reported
-        }
-        request.reported.update(failures)
-        self._switched_off.update(failures)
         first = request.answer.taken - len(step.tokens)
         started = request.sequence.started
         return Chunk(
@@ -295,13 +297,21 @@ class Engine:
             drafted=step.drafted,
             accepted=step.accepted,
             elapsed_s=self._clock() - started if started is not None else 0.0,
-            notices=tuple(f"Drafter {name} is off: {why}" for name, why in failures.items()),
+            notices=self._failures(request),
         )
+
+    @staticmethod
+    def _failures(request: _Request) -> tuple[str, ...]:
+        """A line for each reason why links were switched off since the last look."""
+        names: dict[str, list[str]] = {}
+        for name, reason in request.sequence.chain.failures.items():
+            if name not in request.reported:
+                names.setdefault(reason, []).append(name)
+                request.reported.add(name)
+        return tuple(f"Drafting with {', '.join(who)} is off: {why}" for why, who in names.items())
 
     def _end(self, request: _Request, reason: FinishReason) -> Done:
         assert self._model is not None
-        if reason == "cancelled":
-            request.answer.finish()
         answer = request.answer
         self._release(request, request.sequence.tokens[: request.sequence.computed])
         if not answer.reasoning:
@@ -329,6 +339,7 @@ class Engine:
         assert self._loop is not None
         self._loop.remove(request.sequence)
         self._requests.remove(request)
+        self._switched_off.update(request.sequence.chain.failures)
         self._kept[request.sequence.seq] = kept
         request.source.close()
         with self._lock:

@@ -18,6 +18,7 @@ _OPEN, _CLOSE = "\ufdd0", "\ufdd1"
 _PLACE = re.compile(f"{_OPEN}(\\d+){_CLOSE}")
 _END_MARKER = re.compile(r"\s*(<[^<>\s]+>|\[/?[A-Z_]+\])")
 _REMEMBERED_ANSWERS = 512
+_SYSTEM_MOVED = "This model has no place for a system prompt; it was put before your first message."
 
 
 @dataclass(frozen=True)
@@ -69,27 +70,33 @@ class PromptBuilder:
         """Raises TemplateError when the template refuses the messages even after repair."""
         content = _Content()
         hidden: list[tuple[str, str]] = [(m.role, self._hide(m, content)) for m in messages]
-        notices: list[str] = []
-        try:
-            text = self._render(hidden, now)
-            lost = [c for role, c in hidden if role == "system" and c.strip() not in text]
-            refusal = "it leaves the system prompt out" if lost else None
-        except TemplateError as error:
-            refusal = str(error)
-        if refusal is not None:
-            repaired = _repaired(hidden)
-            if repaired == hidden:
-                raise TemplateError(refusal)
-            text = self._render(repaired, now)
-            if any(role == "system" for role, _ in hidden):
-                notices.append(
-                    "This model has no place for a system prompt; it was put before your first message."
-                )
+        text, notices = self._render_somehow(hidden, now)
         tokens = self._tokenize(text, content)
         # A template may end with the message itself: then it is the message that ends so.
         last = hidden[-1][1].rstrip() if hidden else ""
         quoted = last and text.rstrip().endswith(last)
-        return Prompt(tokens, None if quoted else opened_by(text), tuple(notices))
+        return Prompt(tokens, None if quoted else opened_by(text), notices)
+
+    def _render_somehow(
+        self, messages: list[tuple[str, str]], now: datetime.datetime
+    ) -> tuple[str, tuple[str, ...]]:
+        """The prompt's text, with as few repairs to the messages as the template needs, and what to
+        tell about them. Raises the first TemplateError when none helps."""
+        system = [content for role, content in messages if role == "system"]
+        refusal = TemplateError("it leaves the system prompt out")
+        for repaired, notices in (
+            (messages, ()),
+            (_merged(messages), ()),
+            (_merged(_without_system(messages)), (_SYSTEM_MOVED,) if system else ()),
+        ):
+            try:
+                text = self._render(repaired, now)
+            except TemplateError as error:
+                refusal = error if repaired is messages else refusal
+                continue
+            if all(content.strip() in text for content in system):
+                return text, notices
+        raise refusal
 
     def _render(self, messages: list[tuple[str, str]], now: datetime.datetime) -> str:
         return self._template.render([{"role": r, "content": c} for r, c in messages], now=now)
@@ -108,6 +115,8 @@ class PromptBuilder:
             if i % 2 == 0:
                 tokens += model.tokenize(part, parse_special=True) if part else []
                 continue
+            if int(part) >= len(content.parts):  # a template that makes up placeholders itself
+                raise TemplateError("the chat template writes characters that no text has")
             hidden = content.parts[int(part)]
             tokens += model.tokenize(hidden, parse_special=False) if isinstance(hidden, str) else hidden
         if model.adds_bos and model.bos is not None and tokens[:1] != [model.bos]:
@@ -130,8 +139,8 @@ class PromptBuilder:
         return match[1] if match else None
 
 
-def _repaired(messages: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The same words in the plainest form: no system role, user and assistant in turn."""
+def _without_system(messages: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The system's words in front of the first user turn."""
     system = "\n\n".join(content for role, content in messages if role == "system")
     turns = [(role, content) for role, content in messages if role != "system"]
     if system:
@@ -140,8 +149,13 @@ def _repaired(messages: list[tuple[str, str]]) -> list[tuple[str, str]]:
             turns.insert(0, ("user", system))
         else:
             turns[first] = ("user", f"{system}\n\n{turns[first][1]}")
+    return turns
+
+
+def _merged(messages: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """User and assistant in turn: what one of them says in a row becomes one message."""
     merged: list[tuple[str, str]] = []
-    for role, content in turns:
+    for role, content in messages:
         if merged and merged[-1][0] == role:
             merged[-1] = (role, f"{merged[-1][1]}\n\n{content}")
         else:

@@ -117,7 +117,7 @@ class SettingsFile:
 
     def load(self) -> Settings:
         try:
-            return msgspec.json.decode(self.path.read_bytes(), type=Settings)
+            return _lenient(msgspec.json.decode(self.path.read_bytes(), type=dict[str, object]))
         except FileNotFoundError:
             return Settings()
         except (msgspec.DecodeError, OSError) as error:
@@ -132,3 +132,17 @@ class SettingsFile:
     def save(self, settings: Settings) -> None:
         """Raises OSError when the folder cannot be written."""
         write_atomically(self.path, msgspec.json.format(msgspec.json.encode(settings), indent=2))
+
+
+def _lenient(values: dict[str, object]) -> Settings:
+    """Every value that still means something; the others fall back to their defaults."""
+    settings = Settings()
+    for field in msgspec.structs.fields(Settings):
+        if field.name in values:
+            try:
+                value = msgspec.convert(values[field.name], field.type)
+            except msgspec.ValidationError as error:
+                log.warning("the setting %s has its default: %s", field.name, error)
+                continue
+            setattr(settings, field.name, value)
+    return settings

@@ -81,19 +81,31 @@ class Worker:
         """The reader thread: a cancel takes effect at once, in the middle of a pass."""
         try:
             while (payload := read_frame(self._requests)) is not None:
-                message = protocol.decode_to_worker(payload)
+                try:
+                    message = protocol.decode_to_worker(payload)
+                except msgspec.ValidationError as error:
+                    self._refuse(payload, error)
+                    continue
                 if isinstance(message, Shutdown):
                     break
                 if isinstance(message, Cancel):
                     self._engine.cancel(message.request_id)
                 else:
                     self._inbox.put(message)
-        except (FrameError, msgspec.DecodeError, OSError, ValueError) as error:
+        except (FrameError, StreamClosed, msgspec.DecodeError, OSError, ValueError) as error:
             log.error("requests cannot be read: %s", error)
         self._inbox.put(None)
         # The main thread may sit in a native call that knows nothing of us.
         threading.Event().wait(GRACE_S)
         os._exit(0)
+
+    def _refuse(self, payload: bytes, error: msgspec.ValidationError) -> None:
+        """A well-formed message that asks for what cannot be: its sender hears of it."""
+        raw = msgspec.msgpack.decode(payload)
+        request_id = raw.get("request_id") if isinstance(raw, dict) else None
+        if not isinstance(request_id, int):
+            raise error
+        self._writer.write(protocol.encode(Failed(request_id, "bad_input", f"Bad request: {error}")))
 
     def _collect(self) -> bool:
         """Take in what has arrived, waiting only when there is nothing to do. False at the end."""

@@ -41,6 +41,8 @@ class Chain:
         for link in list(self._links):
             try:
                 draft = link.propose(limit, draw).cut(limit)
+                if draft.q is not None and len(draft.q) != len(draft):
+                    raise ValueError(f"{len(draft.q)} distributions for {len(draft)} tokens")
             except Interrupted:
                 raise
             except Exception as error:

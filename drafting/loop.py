@@ -139,7 +139,8 @@ class Loop:
         )
         kept = self._keep(sequence, verified.tokens)
         accepted = min(verified.accepted, len(kept))
-        sequence.chain.commit(kept, len(draft), accepted)
+        # Links are judged by what the target agreed with, also where the answer ended before.
+        sequence.chain.commit(kept, len(draft), verified.accepted)
         sequence.stats.target_passes += 1
         sequence.stats.completion_tokens += len(kept)
         if plan.drafter is not None:

@@ -56,7 +56,7 @@ class Session:
     ) -> None:
         self.client.close()
 
-    def until(self, done: Callable[[Event], bool], timeout: float = 120.0) -> Event:
+    def until(self, done: Callable[[Event], bool], timeout: float = 60.0) -> Event:
         """The first event that ``done`` accepts; all on the way are in ``seen``."""
         end = time.monotonic() + timeout
         while True:
@@ -65,7 +65,7 @@ class Session:
             if done(event):
                 return event
 
-    def terminal(self, request_id: int, timeout: float = 120.0) -> Event:
+    def terminal(self, request_id: int, timeout: float = 60.0) -> Event:
         """The one terminal event of a request."""
         return self.until(
             lambda e: isinstance(e, Loaded | Done | Failed) and e.request_id == request_id, timeout

@@ -64,10 +64,6 @@ def test_a_file_of_another_version_still_reads(file: SettingsFile) -> None:
         b"\xff\xfe",
         b'{"system_prompt": "\xff"}',
         b"[]",
-        b'{"temperature": "warm"}',
-        b'{"temperature": 99}',
-        b'{"n_ctx": 1}',
-        b'{"links": ["telepathy"]}',
     ],
 )
 def test_a_damaged_file_is_set_aside(file: SettingsFile, content: bytes) -> None:
@@ -79,6 +75,15 @@ def test_a_damaged_file_is_set_aside(file: SettingsFile, content: bytes) -> None
     file.save(Settings(temperature=0.1))
     assert file.load() == Settings(temperature=0.1)
     assert aside.read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"temperature": "warm"}, {"temperature": 99}, {"n_ctx": 1}, {"links": ["telepathy"]}]
+)
+def test_a_value_that_means_nothing_costs_only_itself(file: SettingsFile, wrong: dict[str, object]) -> None:
+    file.path.write_text(json.dumps({"system_prompt": "Be brief.", **wrong}))
+    assert file.load() == Settings(system_prompt="Be brief.")
+    assert file.path.exists()
 
 
 def test_a_full_disk_leaves_the_old_file(file: SettingsFile, monkeypatch: pytest.MonkeyPatch) -> None:

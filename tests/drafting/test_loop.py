@@ -184,7 +184,7 @@ def test_end_token_inside_a_draft(ends: list[int]) -> None:
     assert one.finished == "stop"
     assert answer(one) == step.tokens == [a, b, end]
     assert drafter.history == [*PROMPT, a, b, end]
-    assert drafter.verdicts == [(5, 3)]
+    assert drafter.verdicts == [(5, 5)]  # the target agreed with all of it
     assert target.kv[0] == [*PROMPT, a, b, end]
     assert (one.stats.completion_tokens, one.stats.drafted, one.stats.accepted) == (3, 5, 3)
     assert places == [len(PROMPT)]

@@ -36,7 +36,9 @@ def _start_answer(session: Session, tokens: int = 5) -> int:
 def test_a_crash_in_mid_answer_fails_it_with_a_reason_and_the_next_is_answered(
     tmp_path: Path, how: Crash
 ) -> None:
-    script = FakeScript(replies=(FakeReply(text="one two three four", crash=how, at=3),))
+    # Slow enough that no text waits to be sent together with what follows it.
+    reply = FakeReply(text="one two three four", tokens_per_second=20.0, crash=how, at=3)
+    script = FakeScript(replies=(reply,))
     with _session(script, tmp_path) as session:
         session.load("m.gguf")
         request = _start_answer(session, 3)
@@ -182,3 +184,12 @@ def test_closing_ends_the_worker_also_in_mid_answer(tmp_path: Path) -> None:
     worker.wait(timeout=5)
     assert session.client.pid is None
     assert not any(isinstance(e, WorkerLost) for e in session.seen)
+
+
+def test_a_request_that_cannot_be_is_refused_and_harms_nobody(tmp_path: Path) -> None:
+    with _session(FakeScript(), tmp_path) as session:
+        session.load("m.gguf")
+        request = session.client.generate([ChatMessage("user", "go")], seed=-1)
+        refused = session.terminal(request)
+        assert isinstance(refused, Failed) and refused.kind == "bad_input" and "seed" in refused.message
+        assert session.ask("hello").text == "You said: hello"

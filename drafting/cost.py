@@ -1,0 +1,70 @@
+"""What a target pass costs by its number of rows, learned while running."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping
+
+# The machine's speed changes with its other work, all sizes alike; the curve's shape hardly does.
+_SPEED_RATE = 0.1
+_SHAPE_RATE = 0.03
+_OUTLIER = 3.0  # one pass may be held up for any reason
+# Before anything is known: what a CPU needs that computes rows one by one.
+_UNKNOWN_SLOPE = 0.5
+
+
+class CostCurve:
+    """Seconds of a pass of n rows: a shape, and the speed at which the machine runs it just now.
+
+    Between known sizes the shape is interpolated, beyond the largest it goes on with the last
+    slope, so steps are known wherever both their sides were measured.
+    """
+
+    def __init__(self, seconds: Mapping[int, float] | None = None) -> None:
+        """``seconds`` by rows, as measured at load; without them the first passes tell."""
+        self._shape = dict(seconds or {})
+        self._rows = sorted(self._shape)
+        self._speed = 1.0  # seconds now over seconds in the shape
+
+    def observe(self, rows: int, seconds: float) -> None:
+        """A pass of ``rows`` rows took this long."""
+        if seconds <= 0:
+            return
+        if not self._rows:
+            self._shape[rows] = seconds
+            self._rows = [rows]
+            return
+        expected = self._interpolate(rows) * self._speed
+        ratio = min(max(seconds / expected, 1 / _OUTLIER), _OUTLIER)
+        if rows in self._shape:
+            self._shape[rows] *= 1 + _SHAPE_RATE * (ratio - 1)
+            self._speed *= 1 + _SPEED_RATE * (ratio - 1)
+        else:
+            # The first of its size: only this pass tells how its size compares.
+            self._shape[rows] = seconds / self._speed
+            self._rows.insert(bisect_left(self._rows, rows), rows)
+
+    def seconds(self, rows: int) -> float:
+        """What a pass of ``rows`` (at least 1) rows would take now; 1.0 while nothing is known."""
+        return self._interpolate(rows) * self._speed if self._rows else 1.0
+
+    def relative(self, rows: int) -> float:
+        """The same in passes of one row: what the decision to draft needs to know."""
+        return self._interpolate(rows) / self._interpolate(1) if self._rows else 1.0
+
+    def _interpolate(self, rows: int) -> float:
+        known, shape = self._rows, self._shape
+        if rows in shape:
+            return shape[rows]
+        place = bisect_left(known, rows)
+        if place == 0:
+            smallest = known[0]
+            return shape[smallest] * (1 + _UNKNOWN_SLOPE * (rows - 1)) / (1 + _UNKNOWN_SLOPE * (smallest - 1))
+        if place == len(known):
+            if len(known) == 1:
+                low = known[0]
+                return shape[low] * (1 + _UNKNOWN_SLOPE * (rows - 1)) / (1 + _UNKNOWN_SLOPE * (low - 1))
+            place -= 1
+        low, high = known[place - 1], known[place]
+        slope = (shape[high] - shape[low]) / (high - low)
+        return max(shape[low] + slope * (rows - low), shape[low])

@@ -1,0 +1,148 @@
+"""The tokens of one sequence, with indexes that find earlier occurrences of an n-gram."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+
+_FACTOR = 6364136223846793005  # Knuth's MMIX multiplier
+_MASK = (1 << 64) - 1
+_FIRST_BITS = 10
+
+
+class NgramIndex:
+    """Where each n-gram of a list of tokens ends, newest first.
+
+    Hash chains as in LZ77 coders: ``head`` leads from a slot to the newest n-gram in it, ``older``
+    from each n-gram to the one before it in its slot. A match is always compared with the tokens,
+    so a collision costs time and never a wrong match. Constant time and about eight bytes a token.
+    """
+
+    def __init__(self, n: int, tokens: list[int]) -> None:
+        """Index ``tokens``, which its owner extends (then calls ``grow``) and cuts (``cut`` first)."""
+        self.n = n
+        self._tokens = tokens
+        self._leaving = pow(_FACTOR, n, 1 << 64)
+        self._clear(_FIRST_BITS)
+        self.grow()
+
+    def _clear(self, bits: int) -> None:
+        self._shift = 64 - bits
+        self._head = array("i", [-1]) * (1 << bits)
+        self._older = array("i")  # by n-gram, the first of which ends after n tokens
+        self._hash = 0  # of the last n tokens taken in
+        self._end = 0  # tokens taken in
+
+    def grow(self) -> None:
+        """Take in the tokens added since the last call."""
+        length, bits = len(self._tokens), 64 - self._shift
+        if length > len(self._head):
+            while length > 1 << bits:
+                bits += 2
+            self._clear(bits)
+        self._take_in(length)
+
+    def _take_in(self, length: int) -> None:
+        tokens, n = self._tokens, self.n
+        for end in range(self._end + 1, length + 1):
+            key = self._hash * _FACTOR + tokens[end - 1] + 1
+            if end > n:
+                key -= (tokens[end - n - 1] + 1) * self._leaving
+            self._hash = key & _MASK
+            if end >= n:
+                slot = self._slot(self._hash)
+                self._older.append(self._head[slot])
+                self._head[slot] = end
+        self._end = max(self._end, length)
+
+    def cut(self, length: int) -> None:
+        """Forget all but the first ``length`` tokens; the owner drops them afterwards."""
+        if length < self._end // 2:
+            self._clear(64 - self._shift)
+            self._take_in(length)
+            return
+        while self._end > length:
+            if self._end >= self.n:
+                self._head[self._slot(self._hash)] = self._older.pop()
+            self._end -= 1
+            self._hash = self._hash_of(self._tokens[max(0, self._end - self.n) : self._end])
+
+    def ends(self, key: Sequence[int]) -> Iterator[int]:
+        """Where the n tokens of ``key`` were seen: the number of tokens up to their last, newest
+        first. If the tokens themselves end with ``key``, that is the first."""
+        tokens, n = self._tokens, self.n
+        key = list(key)
+        end = self._head[self._slot(self._hash_of(key))]
+        while end >= 0:
+            if tokens[end - n : end] == key:
+                yield end
+            end = self._older[end - n]
+
+    def _hash_of(self, tokens: Sequence[int]) -> int:
+        key = 0
+        for token in tokens:
+            key = key * _FACTOR + token + 1
+        return key & _MASK
+
+    def _slot(self, key: int) -> int:
+        return ((key ^ (key >> 29)) * _FACTOR & _MASK) >> self._shift
+
+
+class History:
+    """A sequence's tokens, shared by its n-gram drafters; each index is built on its first use."""
+
+    def __init__(self) -> None:
+        self.tokens: list[int] = []
+        self._indexes: dict[int, NgramIndex] = {}
+
+    def index(self, n: int) -> NgramIndex:
+        """The index of n-grams of this history."""
+        if n not in self._indexes:
+            self._indexes[n] = NgramIndex(n, self.tokens)
+        return self._indexes[n]
+
+    def begin(self, tokens: Sequence[int]) -> None:
+        """Make these the tokens, keeping what is known of the prefix they share with the old."""
+        kept = common_prefix(self.tokens, tokens)
+        if kept < len(self.tokens):
+            for index in self._indexes.values():
+                index.cut(kept)
+            del self.tokens[kept:]
+        self.commit(tokens[kept:])
+
+    def commit(self, tokens: Sequence[int]) -> None:
+        self.tokens.extend(tokens)
+        for index in self._indexes.values():
+            index.grow()
+
+    def earlier(self, n: int, most: int) -> list[int]:
+        """Up to ``most`` places where the last n tokens were seen before, newest first.
+
+        A place is the number of tokens up to the end of that occurrence: what followed starts there.
+        """
+        tokens = self.tokens
+        if len(tokens) <= n:
+            return []
+        places: list[int] = []
+        for end in self.index(n).ends(tokens[-n:]):
+            if end < len(tokens):
+                places.append(end)
+                if len(places) == most:
+                    break
+        return places
+
+
+def common_prefix(a: Sequence[int], b: Sequence[int]) -> int:
+    """How many leading tokens two sequences share."""
+    n = min(len(a), len(b))
+    low, high = 0, n
+    if a[:n] == b[:n]:
+        return n
+    # Slices compare at C speed, so halving beats a loop even on short sequences.
+    while high - low > 1:
+        middle = (low + high) // 2
+        if a[low:middle] == b[low:middle]:
+            low = middle
+        else:
+            high = middle
+    return low if low == n or a[low] != b[low] else low + 1
