@@ -180,12 +180,15 @@ class AnswerBody(QWidget):
         """What looked like words while only half of a fence had come leaves no gap behind."""
         last = self._parts[-1] if self._parts else None
         if isinstance(last, ProseView) and last.is_empty:
-            self._parts.pop()
-            self._indents.pop()
-            del self._tops[len(self._parts) :]
-            self._dirty_from = min(self._dirty_from, max(0, len(self._parts) - 1))
-            last.hide()
-            last.deleteLater()
+            self._drop_last()
+
+    def _drop_last(self) -> None:
+        last = self._parts.pop()
+        self._indents.pop()
+        del self._tops[len(self._parts) :]
+        self._touch()
+        last.hide()
+        last.deleteLater()
 
     def _write_code(self, text: str) -> None:
         assert self._code is not None
@@ -195,6 +198,8 @@ class AnswerBody(QWidget):
     def _close_code(self) -> None:
         assert self._code is not None
         self._code.close_code()
+        if not self._code.text:  # a stray mark at the end of an answer is no code
+            self._drop_last()
         self._code = None
 
     def _add(self, part: ProseView | CodeView, indent: int) -> None:

@@ -210,3 +210,13 @@ def test_the_height_is_right_before_it_is_shown(view: ProseView, qtbot: QtBot) -
     qtbot.waitExposed(view)
     assert view.fit(700) == hidden
     assert hidden < 40
+
+
+def test_a_stray_fence_at_the_end_leaves_nothing(theme: Theme, qtbot: QtBot) -> None:
+    body = AnswerBody(theme, theme.parent().font())  # type: ignore[attr-defined]
+    qtbot.addWidget(body)
+    body.write("words\n```\n")
+    body.fit(400)
+    body.finish()
+    assert [type(part) for part in body.parts()] == [ProseView]
+    assert body.fit(400) == body.parts()[0].height()
