@@ -119,10 +119,6 @@ class _Chat:
         self._model = loaded.model.name
         for notice in loaded.model.notices:
             self._note(notice)
-        for report in loaded.model.drafters:
-            asked = report.name in drafting.links and (draft or report.name != "draft")
-            if report.reason is not None and asked:
-                self._note(f"drafter {report.name} is off: {report.reason}")
         request = self._client.generate(
             [ChatMessage("user", prompt)],
             sampling=sampling,

@@ -129,7 +129,9 @@ class Engine:
     # ---- model
 
     def load(self, request: Load, progress: Callable[[float], None]) -> ModelReport:
-        """Put a model into memory, dropping the one before. Raises EngineError."""
+        """Put a model into memory. The one before is dropped first, also where this raises
+        EngineError: after a failed load there is no model."""
+        self.unload()
 
         def wanted() -> bool:
             with self._lock:
@@ -142,7 +144,6 @@ class Engine:
         try:
             if not wanted():
                 raise EngineError("cancelled", "The load was cancelled.")
-            self.unload()
             model = self._loader(request, report)
         finally:
             with self._lock:

@@ -249,8 +249,8 @@ class EngineClient:
                 request = self._pending.pop(event.request_id, None)
                 if isinstance(event, Loaded) and isinstance(request, Load):
                     self._loaded = request
-                elif isinstance(event, Unloaded):
-                    self._loaded = None
+                elif isinstance(event, Unloaded) or isinstance(request, Load):
+                    self._loaded = None  # a failed load leaves no model
         self._on_event(event)
 
     def _ended(self, process: subprocess.Popen[bytes], exit: ProcessExit) -> None:

@@ -41,6 +41,7 @@ log = logging.getLogger(__name__)
 
 LONGEST_DRAFT = 64
 FALLBACK_TEMPLATE = "chatml"
+_CANNOT_REWIND = "this model's memory cannot drop rejected tokens"
 
 
 @dataclass
@@ -82,6 +83,11 @@ class LlamaModel:
             )
             self._bytes: dict[int, bytes] = {}
             self._drafters, reports = self._make_drafters(request, n_ctx)
+            if model.is_recurrent or model.is_hybrid:
+                notices.append(f"Drafting is off: {_CANNOT_REWIND}.")
+            elif request.draft_model_path is not None and "draft" not in self._drafters:
+                reason = (reports[-1].reason or "").rstrip(".")
+                notices.append(f"The draft model is not used: {reason}.")
             _warm_up(context)
         except BaseException:
             self.close()
@@ -230,8 +236,7 @@ class LlamaModel:
     ) -> tuple[dict[DrafterName, Drafter], list[DrafterReport]]:
         """The drafters that can work with this model, and for each one whether and why not."""
         if self._model.is_recurrent or self._model.is_hybrid:
-            off = "this model's memory cannot drop rejected tokens"
-            return {}, [DrafterReport(name, off) for name in DRAFTERS]
+            return {}, [DrafterReport(name, _CANNOT_REWIND) for name in DRAFTERS]
         drafters: dict[DrafterName, Drafter] = {
             "cache": NgramCache(),
             "map-k": NgramMap(),
