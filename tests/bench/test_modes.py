@@ -1,0 +1,23 @@
+"""The names of the modes and what each of them asks for."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.bench.modes import drafting_of, mode_names
+from app.protocol import DRAFTERS
+
+
+def test_every_drafter_is_a_mode_of_its_own_between_off_and_the_chain() -> None:
+    assert mode_names(draft_model=True) == ("off", *DRAFTERS, "chain", "auto")
+    assert "draft" not in mode_names(draft_model=False)
+
+
+def test_what_a_mode_asks_for() -> None:
+    assert drafting_of("off").links == ()
+    assert drafting_of("chain").links == DRAFTERS
+    for name in DRAFTERS:
+        assert drafting_of(name).links == (name,)
+    assert drafting_of("auto").links == DRAFTERS
+    with pytest.raises(KeyError):
+        drafting_of("magic")
