@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.bench.measurement import Measurement, by_mode, geometric_mean, median, measurement, ratios, rows
+from app.bench.measurement import Measurement, by_mode, geometric_mean, measurement, median, ratios, rows
 from app.protocol import Done
 from drafting.statistics import Statistics
 
