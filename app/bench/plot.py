@@ -33,7 +33,7 @@ class _Map:
 
 _MAPS = (
     # white is neither gain nor loss
-    _Map("speed-up over plain decoding", lambda r: r.speedup, "{:.2f}", "RdBu", 0.4, 1.6, (0.55, 1.45)),
+    _Map("speed-up over plain decoding", lambda r: r.speedup, "{:.2f}", "RdBu", 0.0, 2.0, (0.4, 1.6)),
     _Map("acceptance rate", lambda r: r.acceptance_rate, "{:.0%}", "Blues", 0.0, 1.2, (-1.0, 0.7)),
 )
 
