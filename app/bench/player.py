@@ -93,9 +93,7 @@ class Player:
 
     def load(self, n_ctx: int) -> ModelReport:
         """Load the model into a worker that remembers nothing. Raises BenchError."""
-        if self._is_loaded:
-            self._wait(self._client.unload())
-            self._is_loaded = False
+        self.unload()
         for path in self._home.iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
         options = msgspec.structs.replace(self._options, n_ctx=n_ctx)
@@ -103,6 +101,12 @@ class Player:
         assert isinstance(event, Loaded)
         self._is_loaded = True
         return event.model
+
+    def unload(self) -> None:
+        """Give the model's memory back; the next conversation loads it anyway. Raises BenchError."""
+        if self._is_loaded:
+            self._wait(self._client.unload())
+            self._is_loaded = False
 
     def play(
         self,

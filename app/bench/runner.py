@@ -135,6 +135,7 @@ class Runner:
     def _measure_peer(self, model: _Model, workload: Workload, spec_type: str, run: int) -> None:
         assert self._plan.peer is not None
         self._tell(model.path, workload, f"peer {spec_type}")
+        model.player.unload()  # two copies of a large model may not fit
         completions = self._plan.peer.play(
             model.path,
             self._plan.draft_model,
