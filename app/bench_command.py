@@ -53,6 +53,8 @@ def run_bench(options: argparse.Namespace) -> int:
         progress.clear()
         return _INTERRUPTED
     progress.clear()
+    for line in outcome.skipped:
+        print(f"slipstream: {line}", file=sys.stderr)
     machine = this_machine(outcome.engine, outcome.threads)
     if options.json:
         print(msgspec.json.encode(as_object(outcome, machine)).decode())

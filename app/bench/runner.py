@@ -13,7 +13,7 @@ import msgspec
 from app.bench.measurement import Measurement, Ratio, Row, measurement, ratios, rows
 from app.bench.modes import OFF, drafting_of
 from app.bench.peer import PLAIN, Completion, Peer
-from app.bench.player import Player
+from app.bench.player import BenchError, Player
 from app.bench.prompt_ids import PromptIds
 from app.bench.workloads import Workload
 from app.engine_client import WORKER_COMMAND
@@ -40,13 +40,14 @@ class Plan:
 
 @dataclass(frozen=True)
 class Outcome:
-    """``engine`` is llama.cpp's build, as the worker names it."""
+    """``engine`` is llama.cpp's build, as the worker names it; ``skipped`` says what was left out."""
 
     engine: str
     threads: int
     rows: list[Row]
     peer_rows: list[Row]
     ratios: list[Ratio]
+    skipped: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ class _Model:
     path: Path
     player: Player
     report: ModelReport
+    workloads: tuple[Workload, ...]
     scripts: dict[str, list[Done]]
     prompts: dict[str, list[list[int]]]
 
@@ -73,32 +75,52 @@ class Runner:
         self._spec_types: tuple[str, ...] = ()
         self._ours: list[Measurement] = []
         self._peers: list[Measurement] = []
-        self._done = 0
+        self._skipped: list[str] = []
+        self._done = self._total = 0
 
     def run(self) -> Outcome:
         """Raises BenchError."""
         plan = self._plan
         if plan.peer is not None:
             self._spec_types = plan.peer.spec_types(plan.draft_model)
+        self._total = len(plan.models) * len(plan.workloads) * self._each
         engine, threads = "", 0
         for path in plan.models:
             with Player(path, plan.draft_model, options=plan.options, command=plan.command) as player:
                 model = self._prepare(path, player)
                 engine, threads = player.engine, model.report.n_threads
                 for run in range(plan.runs):
-                    for workload in plan.workloads:
+                    for workload in model.workloads:
                         for measure in self._in_turn(model, workload, run):
                             measure()
         self._ours.sort(key=partial(self._place, plan.modes))
         self._peers.sort(key=partial(self._place, self._spec_types))
         compared = ratios(self._ours, self._peers, plain=OFF, peer_plain=PLAIN) if self._peers else []
-        return Outcome(engine, threads, rows(self._ours, OFF), rows(self._peers, PLAIN), compared)
+        return Outcome(
+            engine,
+            threads,
+            rows(self._ours, OFF),
+            rows(self._peers, PLAIN),
+            compared,
+            tuple(self._skipped),
+        )
+
+    @property
+    def _each(self) -> int:
+        """Measurements of one workload with one model."""
+        return self._plan.runs * (len(self._plan.modes) + len(self._spec_types))
 
     def _prepare(self, path: Path, player: Player) -> _Model:
         plan = self._plan
         report = player.load(plan.workloads[0].n_ctx)
+        if plan.draft_model is not None and report.draft_model_path is None:
+            reasons = (drafter.reason for drafter in report.drafters if drafter.name == "draft")
+            raise BenchError(f"the draft model is of no use: {next(reasons, None)}", "bad_model")
+        workloads = tuple(w for w in plan.workloads if self._fits(path, report, w))
+        if not workloads:
+            raise BenchError(self._skipped[-1], "bad_input")
         scripts: dict[str, list[Done]] = {}
-        for workload in plan.workloads:
+        for workload in workloads:
             if len(workload.primary.turns) > 1:
                 self._tell(path, workload, "first answers")
                 scripts[workload.name] = player.play(
@@ -108,9 +130,25 @@ class Runner:
         prompts: dict[str, list[list[int]]] = {}
         if plan.peer is not None:
             with PromptIds(path) as ids:
-                for workload in plan.workloads:
+                for workload in workloads:
                     prompts[workload.name] = ids.of(workload.primary, scripts.get(workload.name, []))
-        return _Model(path, player, report, scripts, prompts)
+        return _Model(path, player, report, workloads, scripts, prompts)
+
+    def _fits(self, path: Path, report: ModelReport, workload: Workload) -> bool:
+        """Whether the model's context holds the prompt; if not, the workload is left out."""
+        if workload.n_ctx <= report.n_ctx_train:
+            return True
+        first = msgspec.structs.replace(workload.primary, turns=workload.primary.turns[:1])
+        with PromptIds(path) as ids:
+            (prompt,) = ids.of(first, [])
+        if len(prompt) < report.n_ctx_train:
+            return True
+        self._skipped.append(
+            f"{path.stem}: {workload.name} was left out, its prompt of {len(prompt):,} tokens does not fit "
+            f"the model's context of {report.n_ctx_train:,}"
+        )
+        self._total -= self._each
+        return False
 
     def _in_turn(self, model: _Model, workload: Workload, run: int) -> list[Callable[[], None]]:
         """All measurements of one workload in one run, in an order of its own that never changes.
@@ -151,12 +189,10 @@ class Runner:
         self._peers.append(_peer_measurement(model.path.stem, workload.name, spec_type, run, completions))
 
     def _tell(self, path: Path, workload: Workload, mode: str) -> None:
-        plan = self._plan
-        each = plan.runs * len(plan.workloads) * (len(plan.modes) + len(self._spec_types))
         name = f"{workload.name}, {mode}"
-        if len(plan.models) > 1:
+        if len(self._plan.models) > 1:
             name = f"{path.stem}: {name}"
-        self._progress(self._done, each * len(plan.models), name)
+        self._progress(self._done, self._total, name)
         self._done += 1
 
     def _place(self, modes: Sequence[str], m: Measurement) -> tuple[int, int, int, int]:

@@ -21,7 +21,7 @@ from app.fake_script import FakeReply, FakeScript
 from app.protocol import DraftingParams, EngineOptions
 from tests.bench.fake_server import write_fake_server
 from tests.session import fake_command
-from tests.tiny_gguf import write_llama
+from tests.tiny_gguf import Tiny, write_llama
 
 CHAT = Workload(name="chat", n_ctx=1024, conversations=(Conversation(name="a", turns=("hello", "and now?")),))
 OFF = DraftingParams(links=())
@@ -103,6 +103,22 @@ def test_a_peer_that_dies_fails_the_bench_in_one_line(
     )
     assert (done.returncode, done.stdout) == (1, "")
     assert "not to my taste" in done.stderr.splitlines()[-1]
+
+
+def test_a_prompt_that_does_not_fit_is_left_out_and_said(t0: Path) -> None:
+    arguments = ("-m", str(t0), "--modes", "off", "--runs", "1", "--max-tokens", "8", "--threads", "1")
+    some = run(*arguments, "--workloads", "chat,long")
+    assert some.returncode == 0 and "  long" not in some.stdout
+    assert "long was left out" in some.stderr.splitlines()[-1]
+    none = run(*arguments, "--workloads", "long")
+    assert (none.returncode, none.stdout) == (2, "") and "context of 2,048" in none.stderr
+
+
+def test_a_draft_model_that_does_not_fit_is_refused(t0: Path, tmp_path: Path) -> None:
+    other = write_llama(tmp_path / "other.gguf", Tiny(swap=(300, 301)))
+    done = run("-m", str(t0), "--draft-model", str(other), "--workloads", "chat", "--threads", "1")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "draft model is of no use" in done.stderr and done.stderr.count("\n") == 1
 
 
 def options(**given: object) -> argparse.Namespace:
