@@ -52,7 +52,11 @@ def run_chat(options: argparse.Namespace) -> int:
     sampling = settings.sampling_params()
     if options.temp is not None:
         sampling = SamplingParams(temperature=options.temp)
-    drafting = DraftingParams(links=links, max_draft=options.draft_max or settings.max_draft)
+    drafting = DraftingParams(
+        mode="auto" if options.spec in (None, ()) else "manual",
+        links=links,
+        max_draft=options.draft_max or settings.max_draft,
+    )
     events: queue.SimpleQueue[Event] = queue.SimpleQueue()
     client = EngineClient(events.put)
     client.start()

@@ -26,9 +26,12 @@ from app.protocol import (
     SamplingParams,
     Started,
 )
+from drafting.auto_chain import AutoChain
 from drafting.chain import Chain
+from drafting.controller import Controller
 from drafting.distribution import Noise
 from drafting.drafter import Drafter, Interrupted
+from drafting.history import History, common_prefix
 from drafting.loop import Loop, Step
 from drafting.sequence import Sequence as TokenSequence
 from drafting.target import Target, TokenSource
@@ -75,6 +78,14 @@ class LoadedModel(Protocol):
 
     def links(self, drafting: DraftingParams, sampling: SamplingParams) -> Sequence[Drafter]:
         """The drafters that can draft for this model, in the order asked for."""
+
+    @property
+    def history(self) -> History | None:
+        """What the links share to look things up in."""
+
+    @property
+    def controller(self) -> Controller | None:
+        """Decides in automatic mode; None where there is nothing to decide."""
 
     def token_bytes(self, token: int) -> bytes: ...
 
@@ -149,7 +160,8 @@ class Engine:
             with self._lock:
                 self._cancelled.discard(request.request_id)
         self._model = model
-        self._loop = Loop(model.target, self._clock)
+        controller = model.controller
+        self._loop = Loop(model.target, self._clock, controller.costs if controller else None)
         self._kept = {slot: [] for slot in range(self._slots)}
         return model.report
 
@@ -200,7 +212,7 @@ class Engine:
             seq=slot,
             tokens=prepared.tokens,
             source=source,
-            chain=Chain(links),
+            chain=self._chain(model, message.drafting, links),
             noise=Noise(seed),
             mode="rejection" if message.seed is None else "reproducible",
             take=answer.take,
@@ -259,6 +271,11 @@ class Engine:
         self.unload()
 
     # ---- inside
+
+    def _chain(self, model: LoadedModel, drafting: DraftingParams, links: Sequence[Drafter]) -> Chain:
+        if drafting.mode == "auto" and model.controller is not None:
+            return AutoChain(links, model.controller, self._clock, model.history)
+        return Chain(links, model.history)
 
     def _take_slot(self, tokens: list[int], target: Target) -> tuple[int, int]:
         """The free slot whose KV cache shares the longest prefix with ``tokens``, cut to it.
@@ -346,11 +363,3 @@ class Engine:
         with self._lock:
             self._active_ids.discard(request.message.request_id)
             self._cancelled.discard(request.message.request_id)
-
-
-def common_prefix(a: Sequence[int], b: Sequence[int]) -> int:
-    """How many leading tokens two sequences share."""
-    n = min(len(a), len(b))
-    if a[:n] == b[:n]:
-        return n
-    return next(i for i in range(n) if a[i] != b[i])

@@ -20,6 +20,7 @@ import msgspec
 from app.engine import Engine, EngineError, Prepared
 from app.fake_script import Crash, FakeReply, FakeScript
 from app.protocol import (
+    DRAFTERS,
     DrafterReport,
     DraftingParams,
     Generate,
@@ -43,6 +44,8 @@ class FakeModel:
     n_vocab = _N_VOCAB
     n_batch = 512
     n_outputs = 65
+    history = None
+    controller = None  # the script says what is drafted
 
     def __init__(self, script: FakeScript, request: Load, progress: Callable[[float], bool]) -> None:
         self.n_ctx = script.n_ctx
@@ -73,11 +76,9 @@ class FakeModel:
             hybrid=False,
             swa=False,
             draft_model_path=draft,
-            drafters=(
-                DrafterReport("cache"),
-                DrafterReport("map-k"),
-                DrafterReport("mod"),
-                DrafterReport("draft", None if draft else "no draft model chosen"),
+            drafters=tuple(
+                DrafterReport(n, "no draft model chosen" if n == "draft" and not draft else None)
+                for n in DRAFTERS
             ),
         )
         self.n_ctx = self.report.n_ctx

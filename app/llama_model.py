@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import logging
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,12 +26,16 @@ from app.protocol import (
     SamplingParams,
 )
 from app.reasoning import TAGS
+from drafting.controller import Controller
+from drafting.cost import CostCurve
 from drafting.draft_model import DraftModel
 from drafting.drafter import Drafter
+from drafting.history import History
 from drafting.llama_target import LlamaSource, LlamaTarget, llama_source
 from drafting.ngram_cache import NgramCache
-from drafting.ngram_map import NgramMap
+from drafting.ngram_map import NgramMap, NgramMapK4V, NgramSimple
 from drafting.ngram_mod import ModTable, NgramMod
+from drafting.suffix import Suffix
 from model_store.check import ModelFileError, check_model_file
 from model_store.pairing import vocabulary_mismatch
 from native.context import Context, ContextOptions
@@ -41,6 +46,9 @@ log = logging.getLogger(__name__)
 
 LONGEST_DRAFT = 64
 FALLBACK_TEMPLATE = "chatml"
+CALIBRATION_S = 1.5
+_SIZES = (1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48)
+_ROUNDS = 2
 _CANNOT_REWIND = "this model's memory cannot drop rejected tokens"
 
 
@@ -82,13 +90,14 @@ class LlamaModel:
                 token for tags in TAGS for tag in tags if (token := model.special_tokens.get(tag)) is not None
             )
             self._bytes: dict[int, bytes] = {}
+            self.history = History()
             self._drafters, reports = self._make_drafters(request, n_ctx)
             if model.is_recurrent or model.is_hybrid:
                 notices.append(f"Drafting is off: {_CANNOT_REWIND}.")
             elif request.draft_model_path is not None and "draft" not in self._drafters:
                 reason = (reports[-1].reason or "").rstrip(".")
                 notices.append(f"The draft model is not used: {reason}.")
-            _warm_up(context)
+            self.controller = Controller(CostCurve(pass_seconds(context, CALIBRATION_S)))
         except BaseException:
             self.close()
             raise
@@ -237,10 +246,14 @@ class LlamaModel:
         """The drafters that can work with this model, and for each one whether and why not."""
         if self._model.is_recurrent or self._model.is_hybrid:
             return {}, [DrafterReport(name, _CANNOT_REWIND) for name in DRAFTERS]
+        history = self.history
         drafters: dict[DrafterName, Drafter] = {
             "cache": NgramCache(),
-            "map-k": NgramMap(),
+            "simple": NgramSimple(history),
+            "map-k": NgramMap(history),
+            "map-k4v": NgramMapK4V(history),
             "mod": NgramMod(ModTable()),
+            "suffix": Suffix(history),
         }
         reports = [DrafterReport(name) for name in drafters]
         reason: str | None = "no draft model chosen"
@@ -263,7 +276,7 @@ class LlamaModel:
             if mismatch is not None:
                 raise EngineError("bad_model", f"{path.name} does not fit: {mismatch}")
             context = _context(draft, request.options, min(n_ctx, draft.n_ctx_train or n_ctx), 1)
-            _warm_up(context)
+            pass_seconds(context, 0.0)  # pages its weights in
             return DraftModel(context)
         except BaseException:
             draft.close()
@@ -299,7 +312,23 @@ def _context(model: Model, options: EngineOptions, n_ctx: int, n_outputs: int) -
         ) from error
 
 
-def _warm_up(context: Context) -> None:
-    """One throw-away pass, so that weights are paged in before the first message and not during it."""
-    context.decode([(0, 0, 0, True)])
-    context.forget(0)
+def pass_seconds(context: Context, budget_s: float) -> dict[int, float]:
+    """What passes of several sizes take, by rows, as far as ``budget_s`` seconds reach.
+
+    The first pass pages the weights in, before the first message and not during it. Small sizes come
+    first, since they decide most; each is the best of its tries, as noise only ever adds.
+    """
+    began = time.perf_counter()
+    best: dict[int, float] = {}
+    for rows in (1, *(_SIZES * _ROUNDS)):
+        if rows > context.n_outputs:
+            continue
+        before = time.perf_counter()
+        context.decode([(0, 0, i, True) for i in range(rows)])
+        took = time.perf_counter() - before
+        context.forget(0)
+        best[rows] = min(took, best.get(rows, took))
+        # The next size takes about twice as long: is there still time for it?
+        if time.perf_counter() - began + 2 * took > budget_s:
+            break
+    return best

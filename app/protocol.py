@@ -27,10 +27,19 @@ FailureKind = Literal[
     "internal",  # our fault
 ]
 
-DrafterName = Literal["cache", "map-k", "mod", "draft"]
+DrafterName = Literal["cache", "simple", "map-k", "map-k4v", "mod", "suffix", "draft"]
+DraftMode = Literal["auto", "manual"]
 
 # The cheap drafters first: the first that has something to say speaks.
-DRAFTERS: tuple[DrafterName, ...] = ("cache", "map-k", "mod", "draft")
+DRAFTERS: tuple[DrafterName, ...] = (
+    "cache",
+    "simple",
+    "map-k",
+    "map-k4v",
+    "mod",
+    "suffix",
+    "draft",
+)
 
 
 class ChatMessage(Struct, frozen=True):
@@ -48,10 +57,15 @@ class SamplingParams(Struct, frozen=True, kw_only=True):
 
 
 class DraftingParams(Struct, frozen=True, kw_only=True):
-    """Which drafters may speak, in this order, and how many tokens a draft may hold."""
+    """Which drafters may speak and how many tokens a draft may hold.
 
+    "auto" asks them all and takes the offer that is expected to pay most, or none; "manual" takes
+    the first that has something to say, in the order of ``links``.
+    """
+
+    mode: DraftMode = "auto"
     links: tuple[DrafterName, ...] = DRAFTERS
-    max_draft: Annotated[int, Meta(ge=1, le=1024)] = 8
+    max_draft: Annotated[int, Meta(ge=1, le=1024)] = 48
 
 
 class EngineOptions(Struct, frozen=True, kw_only=True):

@@ -11,7 +11,14 @@ from msgspec import Meta, Struct
 
 from app import paths
 from app.files import write_atomically
-from app.protocol import DRAFTERS, DrafterName, DraftingParams, EngineOptions, SamplingParams
+from app.protocol import (
+    DRAFTERS,
+    DrafterName,
+    DraftingParams,
+    DraftMode,
+    EngineOptions,
+    SamplingParams,
+)
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +43,14 @@ class Settings(Struct, kw_only=True):
             "what it says does not change.",
         ),
     ] = True
+    draft_mode: Annotated[
+        DraftMode,
+        Meta(
+            title="Who drafts, and when",
+            description="Auto measures while it answers and drafts only where that is faster; "
+            "manual always takes the first drafter that has something to say.",
+        ),
+    ] = "auto"
     links: Annotated[
         tuple[DrafterName, ...],
         Meta(title="Drafters", description="Who may guess; the first with something to say speaks."),
@@ -48,7 +63,7 @@ class Settings(Struct, kw_only=True):
             title="Longest draft",
             description="How many tokens a drafter may guess before the model checks them.",
         ),
-    ] = 8
+    ] = 48
     temperature: Annotated[
         float,
         Meta(
@@ -99,7 +114,11 @@ class Settings(Struct, kw_only=True):
         return SamplingParams(temperature=self.temperature)
 
     def drafting_params(self) -> DraftingParams:
-        return DraftingParams(links=self.links if self.drafting else (), max_draft=self.max_draft)
+        return DraftingParams(
+            mode=self.draft_mode,
+            links=self.links if self.drafting else (),
+            max_draft=self.max_draft,
+        )
 
     def engine_options(self, model_path: str) -> EngineOptions:
         return EngineOptions(

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 from drafting.drafter import NO_DRAFT, Draft, Drafter, Draw, Interrupted
+from drafting.history import History
 
 log = logging.getLogger(__name__)
 
@@ -16,8 +17,10 @@ class Chain:
     ``failures`` maps the name of such a link to the reason, for as long as the chain lives.
     """
 
-    def __init__(self, links: Sequence[Drafter]) -> None:
+    def __init__(self, links: Sequence[Drafter], history: History | None = None) -> None:
+        """``history`` is what the links look things up in, where they share one."""
         self._links = list(links)
+        self._history = history
         self.failures: dict[str, str] = {}
         self._speaker: Drafter | None = None
 
@@ -28,6 +31,8 @@ class Chain:
 
     def begin(self, tokens: Sequence[int]) -> None:
         self._speaker = None
+        if self._history is not None:
+            self._history.begin(tokens)
         self._each(lambda link: link.begin(tokens))
 
     def propose(self, limit: int, draw: Draw) -> tuple[Draft, str | None]:
@@ -39,19 +44,29 @@ class Chain:
         if limit < 1:
             return NO_DRAFT, None
         for link in list(self._links):
-            try:
-                draft = link.propose(limit, draw).cut(limit)
-                if draft.q is not None and len(draft.q) != len(draft):
-                    raise ValueError(f"{len(draft.q)} distributions for {len(draft)} tokens")
-            except Interrupted:
-                raise
-            except Exception as error:
-                self._switch_off(link, error)
-                continue
+            draft = self._ask(link, limit, draw)
             if draft:
                 self._speaker = link
                 return draft, link.name
         return NO_DRAFT, None
+
+    def _ask(self, link: Drafter, limit: int, draw: Draw) -> Draft:
+        """One link's draft; NO_DRAFT from one that fails, which is off from then on."""
+        try:
+            draft = link.propose(limit, draw).cut(limit)
+            for what in (draft.q, draft.confidence):
+                if what is not None and len(what) != len(draft):
+                    raise ValueError(f"{len(what)} values for {len(draft)} tokens")
+        except Interrupted:
+            raise
+        except Exception as error:
+            self._switch_off(link, error)
+            return NO_DRAFT
+        return draft
+
+    def offers(self, limit: int, draw: Draw) -> list[Draft]:
+        """What each link has to say, in order, without taking any of it."""
+        return [self._ask(link, limit, draw) for link in list(self._links)]
 
     def commit(self, tokens: Sequence[int], drafted: int, accepted: int) -> None:
         """Tell every link what was added, and the last speaker how its draft fared."""
@@ -62,6 +77,8 @@ class Chain:
                 link.judged(drafted, accepted)
             link.commit(tokens)
 
+        if self._history is not None:
+            self._history.commit(tokens)
         self._each(follow)
 
     def switch_off_all(self, reason: str) -> None:

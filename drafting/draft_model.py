@@ -29,6 +29,7 @@ class DraftModel:
     """
 
     name = "draft"
+    costly = True
 
     def __init__(self, context: Context, min_confidence: float = 0.75) -> None:
         """``min_confidence``: below this share for its favourite token it stops drafting.
@@ -103,6 +104,7 @@ class DraftModel:
     def _draft(self, limit: int, draw: Draw) -> Draft:
         drafted: list[int] = []
         qs: list[Distribution] = []
+        confidences: list[float] = []
         position = len(self._tokens)
         while True:
             q, confidence = self._next()
@@ -111,11 +113,12 @@ class DraftModel:
             token = draw(q, position + len(drafted))
             drafted.append(token)
             qs.append(q)
+            confidences.append(min(confidence, 0.99))
             if len(drafted) == limit:
                 break
             self.context.decode([Row(_SEQ, token, len(self._cached), True)])
             self._cached.append(token)
-        return Draft(drafted, qs) if drafted else NO_DRAFT
+        return Draft(drafted, qs, confidences) if drafted else NO_DRAFT
 
     def _next(self) -> tuple[Distribution, float]:
         """q after the last decoded token, and how sure it is of its favourite (0 to 1)."""

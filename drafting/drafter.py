@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from drafting.distribution import Distribution
+from drafting.history import History
 
 Draw = Callable[[Distribution, int], int]
 """Draws a token from a drafter's distribution for an absolute position in the sequence."""
@@ -18,11 +19,16 @@ class Interrupted(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """Proposed tokens. ``q[i]`` is the distribution token i was drawn from; None means it was
-    certain (an n-gram look-up)."""
+    """Proposed tokens.
+
+    ``q[i]`` is the distribution token i was drawn from; None means it was certain (an n-gram
+    look-up). ``confidence[i]`` is the drafter's own estimate that token i is right if those before
+    it are (0 to 1); None where it has none.
+    """
 
     tokens: list[int] = field(default_factory=list)
     q: list[Distribution] | None = None
+    confidence: list[float] | None = None
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -31,7 +37,11 @@ class Draft:
         """The first ``length`` tokens of this draft."""
         if length >= len(self.tokens):
             return self
-        return Draft(self.tokens[:length], None if self.q is None else self.q[:length])
+        return Draft(
+            self.tokens[:length],
+            None if self.q is None else self.q[:length],
+            None if self.confidence is None else self.confidence[:length],
+        )
 
 
 NO_DRAFT = Draft()
@@ -57,8 +67,30 @@ class Drafter(Protocol):
         """How its last proposal fared."""
 
 
+class IndexDrafter:
+    """Base of the n-gram drafters that only look things up in the sequence's history."""
+
+    name = ""
+
+    def __init__(self, history: History | None = None) -> None:
+        """``history``: shared with others and fed by its owner; None makes one of its own."""
+        self._own = history is None
+        self.history = History() if history is None else history
+
+    def begin(self, tokens: Sequence[int]) -> None:
+        if self._own:
+            self.history.begin(tokens)
+
+    def commit(self, tokens: Sequence[int]) -> None:
+        if self._own:
+            self.history.commit(tokens)
+
+    def judged(self, drafted: int, accepted: int) -> None:
+        """Look-ups are the same however the last one fared."""
+
+
 class HistoryDrafter:
-    """Base of the n-gram drafters: keeps the sequence's tokens and feeds them one at a time."""
+    """Base of the n-gram drafters that learn: keeps the tokens and takes them in one at a time."""
 
     name = ""
 

@@ -131,6 +131,12 @@ class History:
                     break
         return places
 
+    def following(self, place: int, length: int) -> list[int]:
+        """What came after ``place``. A place so close that its text runs into the end means that the
+        text repeats itself with that distance as its period: then it goes round again."""
+        period = len(self.tokens) - place
+        return [self.tokens[place + i % period] for i in range(length)]
+
 
 def common_prefix(a: Sequence[int], b: Sequence[int]) -> int:
     """How many leading tokens two sequences share."""

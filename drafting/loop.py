@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from drafting.cost import CostCurve
 from drafting.drafter import NO_DRAFT, Draft
 from drafting.sequence import Sequence
 from drafting.target import Row, Target
@@ -45,10 +46,12 @@ class _Plan(NamedTuple):
 class Loop:
     """Drives one target. Give it sequences with ``add`` and call ``step`` while ``busy``."""
 
-    def __init__(self, target: Target, clock: Callable[[], float]) -> None:
-        """``clock`` returns seconds and is only used to tell how long things took."""
+    def __init__(self, target: Target, clock: Callable[[], float], costs: CostCurve | None = None) -> None:
+        """``clock`` returns seconds and is only used to tell how long things took; ``costs`` learns
+        from every pass that reads no prompt."""
         self._target = target
         self._clock = clock
+        self._costs = costs
         self._active: list[Sequence] = []
 
     @property
@@ -76,6 +79,8 @@ class Loop:
         drafted = self._clock()
         self._target.decode(rows)
         decoded = self._clock()
+        if self._costs is not None and all(plan.take == 1 for plan in plans):
+            self._costs.observe(len(rows), decoded - drafted)
         steps = [self._commit(plan) for plan in plans]
         ended = self._clock()
         for plan in plans:

@@ -12,6 +12,8 @@ N_MAX = 4
 # believed. llama.cpp's values for the context tier: longer contexts need less proof.
 _MIN_SEEN = (0, 2, 2, 1, 1)
 _MIN_SHARE = (0.0, 0.66, 0.5, 0.5, 0.5)
+# By n: how much a context seen but a few times may mislead, fitted to recorded answers.
+_DOUBT = (0.0, 1.2, 0.6, 0.5, 0.1)
 
 
 class _Followers:
@@ -62,13 +64,16 @@ class NgramCache(HistoryDrafter):
     def propose(self, limit: int, draw: Draw) -> Draft:
         tail = self.history[-N_MAX:]
         draft: list[int] = []
-        while len(draft) < limit and (token := self._most_likely(tail)) is not None:
+        confidence: list[float] = []
+        while len(draft) < limit and (found := self._most_likely(tail)) is not None:
+            token, sure = found
             draft.append(token)
+            confidence.append(sure)
             tail = [*tail[1 - N_MAX :], token]
-        return Draft(draft) if draft else NO_DRAFT
+        return Draft(draft, confidence=confidence) if draft else NO_DRAFT
 
-    def _most_likely(self, tail: list[int]) -> int | None:
-        """The favourite of the longest context that is sure enough."""
+    def _most_likely(self, tail: list[int]) -> tuple[int, float] | None:
+        """The favourite of the longest context that is sure enough, and how sure (0 to 1)."""
         for n in range(len(tail), 0, -1):
             followers = self._contexts[n].get(tuple(tail[-n:]))
             if followers is None:
@@ -78,5 +83,5 @@ class NgramCache(HistoryDrafter):
             else:
                 seen, share, favourite = followers.seen, followers.share, followers.favourite
             if seen >= _MIN_SEEN[n] and share >= _MIN_SHARE[n]:
-                return favourite
+                return favourite, share * (1 - _DOUBT[n] / (seen + 1))
         return None

@@ -1,54 +1,66 @@
-"""The map-k drafter: what followed the newest earlier occurrence of the last n tokens.
+"""The map drafters: what followed earlier occurrences of the last n tokens.
 
-The method is llama.cpp's ``ngram-map-k``: a hash map from n-grams of the context to their place.
+The methods are llama.cpp's ``ngram-simple``, ``ngram-map-k`` and ``ngram-map-k4v``. All three ask
+one question of the history (where was this n-gram before?) and differ in what they make of it.
 """
 
 from __future__ import annotations
 
-from drafting.drafter import NO_DRAFT, Draft, Draw, HistoryDrafter
+from drafting.drafter import NO_DRAFT, Draft, Draw, IndexDrafter
+from drafting.history import History
 
-_BASE = 1_000_003
-_PRIME = (1 << 61) - 1
+# How often the next token was the one after a match of 12, on recorded answers of small models.
+_CONFIDENCE = 0.96
+# Older occurrences than these say little of the text at hand.
+_NEWEST = 64
 
 
-class NgramMap(HistoryDrafter):
+class NgramMap(IndexDrafter):
+    """The newest occurrence leads, once there were ``min_hits`` of them."""
+
     name = "map-k"
 
-    def __init__(self, n: int = 12, m: int = 48, min_hits: int = 1) -> None:
+    def __init__(self, history: History | None = None, n: int = 12, m: int = 48, min_hits: int = 1) -> None:
         """``n``: length of the key; ``m``: longest draft; ``min_hits``: earlier occurrences needed."""
-        super().__init__()
+        super().__init__(history)
         self.n, self.m, self.min_hits = n, m, min_hits
-        self._leaving = pow(_BASE, n, _PRIME)
-        self._forget()
-
-    def _forget(self) -> None:
-        self._hash = 0  # of the last n tokens
-        self._places: dict[int, int] = {}  # n-gram hash -> where its newest occurrence ends
-        self._hits: dict[int, int] = {}
-        self._match: int | None = None  # where an earlier occurrence of the last n tokens ends
-
-    def _learn(self, token: int) -> None:
-        """Roll the hash on by one token (Karp and Rabin 1987) and note the n-gram's place."""
-        end = len(self.history)
-        self._hash = (self._hash * _BASE + token + 1) % _PRIME
-        if end > self.n:
-            self._hash = (self._hash - (self.history[end - self.n - 1] + 1) * self._leaving) % _PRIME
-        if end < self.n:
-            return
-        key = self._hash
-        self._match = self._places.get(key)
-        hits = self._hits.get(key, 0)
-        if hits < self.min_hits:
-            self._match = None
-        self._places[key] = end
-        self._hits[key] = hits + 1
 
     def propose(self, limit: int, draw: Draw) -> Draft:
-        place = self._match
-        if place is None or self.history[place - self.n : place] != self.history[-self.n :]:
-            return NO_DRAFT  # no earlier occurrence, or only one with the same hash
+        places = self.history.earlier(self.n, self.min_hits)
+        if len(places) < self.min_hits:
+            return NO_DRAFT
+        return self._follow(places[0], limit)
+
+    def _follow(self, place: int, limit: int) -> Draft:
         length = min(limit, self.m)
-        # Where the match lies so close that it runs into the end, the text is repeating itself
-        # with that distance as its period: go round again.
-        period = len(self.history) - place
-        return Draft([self.history[place + i % period] for i in range(length)])
+        return Draft(self.history.following(place, length), confidence=[_CONFIDENCE] * length)
+
+
+class NgramSimple(NgramMap):
+    """The newest occurrence leads, however often there was one."""
+
+    name = "simple"
+
+
+class NgramMapK4V(NgramMap):
+    """Counts up to four continuations; one must dominate, and its newest occurrence leads."""
+
+    name = "map-k4v"
+    continuations = 4
+
+    def propose(self, limit: int, draw: Draw) -> Draft:
+        places = self.history.earlier(self.n, _NEWEST)
+        if len(places) < self.min_hits:
+            return NO_DRAFT
+        newest: dict[int, int] = {}  # next token -> the newest place it followed
+        counts: dict[int, int] = {}
+        for place in places:
+            token = self.history.tokens[place]
+            if token not in newest and len(newest) == self.continuations:
+                continue
+            newest.setdefault(token, place)
+            counts[token] = counts.get(token, 0) + 1
+        favourite = max(counts, key=counts.__getitem__)  # the newest among equals comes first
+        if counts[favourite] <= 2 * (sum(counts.values()) - counts[favourite]):
+            return NO_DRAFT
+        return self._follow(newest[favourite], limit)

@@ -23,6 +23,9 @@ _LOOKS = {
     "cache": DrafterLook(
         "cache", "Guesses what followed the same few words earlier in this chat.", "#0B6E99", "#4FB3DB"
     ),
+    "simple": DrafterLook(
+        "simple", "Finds the last few words again and goes on as the newest place does.", "#7A5C00", "#D6B94A"
+    ),
     "map-k": DrafterLook(
         "map-k",
         "Finds a longer passage again and offers its most frequent continuation.",
@@ -31,6 +34,15 @@ _LOOKS = {
     ),
     "mod": DrafterLook(
         "mod", "Remembers passages of all chats in a small shared table.", "#6A3FA0", "#B795EB"
+    ),
+    "map-k4v": DrafterLook(
+        "map-k4v",
+        "Weighs up to four continuations of a passage and takes a clear winner.",
+        "#9A3412",
+        "#F0916A",
+    ),
+    "suffix": DrafterLook(
+        "suffix", "Follows the longest earlier match, of whatever length.", "#9D2463", "#EE8FBE"
     ),
     "draft": DrafterLook(
         "draft", "A small model guesses ahead when the others have nothing to say.", "#2E6B34", "#7CC487"

@@ -100,6 +100,7 @@ class SettingsDialog(QDialog):
     def _drafting_rows(self) -> None:
         self._section("Drafting")
         self._switch("drafting", self.settings.drafting)
+        self._choice("draft_mode", [(choice.capitalize(), choice) for choice in ("auto", "manual")])
         for look in drafters.looks():
             box = Switch(self._theme, self)
             box.setChecked(look.name in self.settings.links)

@@ -57,11 +57,12 @@ def test_drafters_keep_their_order(theme: Theme, qtbot: QtBot) -> None:
         box = dialog.controls[f"links.{name}"]
         assert isinstance(box, QCheckBox)
         box.click()
-    assert heard[-1].links == ("map-k", "draft")
+    kept = ("simple", "map-k", "map-k4v", "suffix", "draft")
+    assert heard[-1].links == kept
     box = dialog.controls["links.cache"]
     assert isinstance(box, QCheckBox)
     box.click()
-    assert heard[-1].links == ("cache", "map-k", "draft")
+    assert heard[-1].links == ("cache", *kept)
 
 
 def test_typed_values_settle_first_and_closing_does_not_lose_them(theme: Theme, qtbot: QtBot) -> None:

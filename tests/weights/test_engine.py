@@ -74,9 +74,7 @@ def test_a_prompt_longer_than_the_batch_and_drafts_that_must_fit_it(
     assert done.token_ids == session.ask("abc" * 300, max_tokens=60).token_ids
 
 
-def test_prefill_is_reported_and_a_cancel_in_it_leaves_no_trace(
-    session: Session, tmp_path: Path
-) -> None:
+def test_prefill_is_reported_and_a_cancel_in_it_leaves_no_trace(session: Session, tmp_path: Path) -> None:
     t0 = write_llama(tmp_path / "long.gguf", Tiny(n_ctx_train=65536))
     session.load(t0, options=EngineOptions(n_ctx=65536, kv_type="f32", flash_attention="off"))
     long = session.client.generate([ChatMessage("user", "word " * 12_000)], sampling=GREEDY)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from app.protocol import ChatMessage, DrafterName, EngineOptions, SamplingParams
+from app.protocol import DRAFTERS, ChatMessage, DrafterName, EngineOptions, SamplingParams
 from tests.session import EXACT, Session
 
-LINKS: tuple[DrafterName, ...] = ("cache", "map-k", "mod", "draft")
+LINKS = DRAFTERS
 CHAINS: list[tuple[DrafterName, ...]] = [*((link,) for link in LINKS), LINKS]
 
 PASSAGE = (
@@ -30,19 +30,22 @@ PROMPTS = [
 ]
 
 
+@pytest.mark.timeout(1200)  # 60 answers of a 540 MB model, on a machine that may be busy
 def test_same_ids_on_the_starter_in_f32(session: Session, starter_f32: Path, starter_q2: Path) -> None:
     session.load(starter_f32, starter_q2, EXACT)
     drafted = dict.fromkeys(LINKS, 0)
     for prompt in PROMPTS:
-        plain = session.ask(prompt, max_tokens=72)
+        plain = session.ask(prompt, max_tokens=64)
         assert plain.stats.drafted == 0
         for links in CHAINS:
-            done = session.ask(prompt, links=links, max_tokens=72)
+            done = session.ask(prompt, links=links, max_tokens=64)
             assert done.token_ids == plain.token_ids, (links, prompt)
             for name, counts in done.stats.by_drafter.items():
                 drafted[name] += counts.drafted
+        auto = session.ask(prompt, links=LINKS, mode="auto", max_draft=48, max_tokens=64)
+        assert auto.token_ids == plain.token_ids, ("auto", prompt)
     # A chain that never drafts would pass the above as well.
-    assert drafted["cache"] and drafted["map-k"] and drafted["draft"], drafted
+    assert all(drafted[name] for name in ("cache", "simple", "map-k", "suffix", "draft")), drafted
 
 
 @pytest.mark.parametrize("max_draft", [1, 2, 3, 8, 16, 47])
@@ -57,6 +60,8 @@ def test_same_ids_on_a_tiny_model_at_every_draft_length(
         assert done.token_ids == plain.token_ids, links
         accepted += done.stats.accepted
     assert accepted > 50
+    auto = session.ask(PROMPTS[1], links=LINKS, mode="auto", max_tokens=256, max_draft=max_draft)
+    assert auto.token_ids == plain.token_ids
 
 
 @pytest.mark.parametrize("seed", [0, 1, 42])

@@ -1,0 +1,105 @@
+"""Whether a draft pays, and how long it should be: the shortest time per token, by what was learned.
+
+Pure: it sees confidences, counts and the cost curve, never tokens or a clock.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from drafting.cost import CostCurve
+
+# What was seen weighs less with each further observation (a half after three), so that a change of
+# text is noticed within a few words; a drafter's own word counts like this many observations.
+# Both were chosen on recorded answers and on scripted changes of acceptance (slipstream replay).
+_MEMORY = 0.8
+_PRIOR_WEIGHT = 2.0
+_NO_WORD = 0.5  # confidence of a drafter that states none
+# Classes of confidence, in steps of log odds: 0.5 apart, from 0.02 to 0.998.
+_STEPS_PER_LOG_ODD = 2.0
+_CLASS_LIMIT = 12
+_EVEN_BETTER = 1e-9
+_HOPELESS = 0.02  # a token reached this seldom pays on no machine
+
+
+class Choice(NamedTuple):
+    """Draft ``length`` tokens; ``gain`` is the expected speed over that of plain decoding."""
+
+    gain: float
+    length: int
+
+
+PLAIN = Choice(1.0, 0)
+
+
+class Acceptance:
+    """How often a link's drafted token is right, by what it said of it; learned from every outcome."""
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[str, int], tuple[float, float]] = {}  # right, all: both decayed
+
+    def rate(self, link: str, confidence: float) -> float:
+        """The probability (0 to 1) that a token of this confidence is right."""
+        right, seen = self._seen.get((link, _class(confidence)), (0.0, 0.0))
+        return (right + _PRIOR_WEIGHT * confidence) / (seen + _PRIOR_WEIGHT)
+
+    def record(self, link: str, confidence: float, is_right: bool) -> None:
+        key = (link, _class(confidence))
+        right, seen = self._seen.get(key, (0.0, 0.0))
+        self._seen[key] = (right * _MEMORY + is_right, seen * _MEMORY + 1.0)
+
+
+class Controller:
+    """Decides for all sequences of one target: its costs and its links' acceptance are shared."""
+
+    def __init__(self, costs: CostCurve) -> None:
+        self.costs = costs
+        self.acceptance = Acceptance()
+
+    def choose(self, link: str, confidence: Sequence[float], seconds_each: float = 0.0) -> Choice:
+        """The best length for a draft with these confidences, PLAIN when none beats plain decoding.
+
+        ``seconds_each`` is what drafting one token takes. The expected yield of n drafted tokens is
+        1 + p1 + p1 p2 + ... (Leviathan et al. 2023), their cost that of a pass with n + 1 rows.
+        """
+        costs = self.costs
+        each = seconds_each / costs.seconds(1)
+        best = PLAIN
+        reached, tokens = 1.0, 1.0
+        for i, stated in enumerate(confidence):
+            reached *= self.acceptance.rate(link, stated)
+            if reached < _HOPELESS:
+                break
+            tokens += reached
+            length = i + 1
+            gain = tokens / (costs.relative(1 + length) + each * length)
+            if gain > best.gain + _EVEN_BETTER:
+                best = Choice(gain, length)
+        return best
+
+    def could_pay(self, limit: int, seconds_each: float) -> bool:
+        """Whether drafts of up to ``limit`` tokens would beat plain if every token were right."""
+        each = seconds_each / self.costs.seconds(1)
+        lengths = range(1, limit + 1)
+        return any(self.costs.relative(1 + n) + each * n < 1 + n for n in lengths)
+
+    def record(self, link: str, confidence: Sequence[float], accepted: int) -> None:
+        """What became of a draft: ``accepted`` tokens were right, the next (if any) was wrong.
+
+        Tokens after the first wrong one say nothing: they were never put to the question.
+        """
+        for i, stated in enumerate(confidence[: accepted + 1]):
+            self.acceptance.record(link, stated, i < accepted)
+
+
+def stated_confidence(confidence: Sequence[float] | None, length: int) -> list[float]:
+    """The confidences of a draft, also of one whose drafter states none."""
+    return list(confidence) if confidence is not None else [_NO_WORD] * length
+
+
+def _class(confidence: float) -> int:
+    odds = confidence / max(1.0 - confidence, 1e-6)
+    step = round(math.log(max(odds, 1e-6)) * _STEPS_PER_LOG_ODD)
+    return max(-_CLASS_LIMIT, min(_CLASS_LIMIT, step))

@@ -1,0 +1,149 @@
+"""Automatic mode: drafts where it pays, leaves off where it does not, notices changes quickly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from drafting.auto_chain import AutoChain
+from drafting.controller import PLAIN, Acceptance, Controller
+from drafting.cost import CostCurve
+from drafting.drafter import Draft, Draw
+from tests.drafting.scripted import CURVES, F16, GPU, Q4_1, Scripted, oracle, play, script
+from tests.drafting.test_chain import no_draw
+
+ADVERSARIAL = [(0.0, 500), (0.95, 500)] + [(rate, 50) for _ in range(10) for rate in (0.0, 0.95)]
+
+
+def worst_window(said: list[float], tokens: int = 200) -> float:
+    """The lowest speed over plain of any so many tokens in a row."""
+    return tokens / max(said[i + tokens] - said[i] for i in range(len(said) - tokens))
+
+
+@pytest.mark.parametrize("curve", CURVES)
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_never_slower_than_plain_when_acceptance_turns_against_it(curve: str, seed: int) -> None:
+    right = script(ADVERSARIAL, seed)
+    said = play(right, CURVES[curve])
+    assert worst_window(said) >= 0.95
+    assert oracle(right, CURVES[curve]) / said[-1] >= 0.85
+
+
+@pytest.mark.parametrize("curve", CURVES)
+def test_hopeless_drafts_cost_next_to_nothing(curve: str) -> None:
+    said = play(script([(0.05, 1000)]), CURVES[curve])
+    assert 1000 / said[-1] >= 0.97
+
+
+@pytest.mark.parametrize(("curve", "least"), [(Q4_1, 1.35), (F16, 2.0), (GPU, 6.0)])
+def test_perfect_drafts_bring_what_the_machine_can_give(curve: dict[int, float], least: float) -> None:
+    assert 1000 / play([True] * 1000, curve)[-1] >= least
+
+
+def test_a_length_that_costs_no_more_is_taken() -> None:
+    """F16: four and five rows cost the same, so a third draft token always brings the fourth."""
+    controller = Controller(CostCurve(F16))
+    for n in range(40):
+        for confidence in (0.3 + 0.015 * n,):
+            assert controller.choose("x", [confidence] * 4).length != 3
+
+
+def test_plain_where_no_draft_beats_it() -> None:
+    controller = Controller(CostCurve(Q4_1))
+    assert controller.choose("x", [0.3] * 8) == PLAIN
+    assert controller.choose("x", []) == PLAIN
+    assert controller.choose("x", [0.95] * 8).gain > 1
+    assert controller.choose("x", [0.95] * 8, seconds_each=5.0) == PLAIN
+
+
+def test_confidence_is_believed_until_the_outcomes_say_otherwise() -> None:
+    acceptance = Acceptance()
+    assert acceptance.rate("x", 0.9) == pytest.approx(0.9)
+    for _ in range(20):
+        acceptance.record("x", 0.9, False)
+    assert acceptance.rate("x", 0.9) < 0.3
+    assert acceptance.rate("y", 0.9) == pytest.approx(0.9)  # another link is another matter
+    assert acceptance.rate("x", 0.3) == pytest.approx(0.3)
+    for _ in range(20):
+        acceptance.record("x", 0.9, True)
+    assert acceptance.rate("x", 0.9) > 0.9
+
+
+def test_tokens_behind_the_first_wrong_one_say_nothing() -> None:
+    controller = Controller(CostCurve(GPU))
+    before = controller.acceptance.rate("x", 0.4)
+    controller.record("x", [0.9, 0.9, 0.4], 1)
+    assert controller.acceptance.rate("x", 0.4) == before
+    assert controller.acceptance.rate("x", 0.9) != pytest.approx(0.9)
+    controller.record("x", [0.4], 1)  # accepted to its end: at least that long
+    assert controller.acceptance.rate("x", 0.4) > before
+
+
+class Named(Scripted):
+    def __init__(self, name: str, right: Sequence[bool]) -> None:
+        super().__init__(right)
+        self.name = name
+
+
+def test_the_better_of_two_links_speaks_also_when_they_change_places() -> None:
+    """The one that is not taken is judged all the same, so nothing is risked to find out."""
+    n = 400
+    a = Named("a", [True] * n + [False] * n)
+    b = Named("b", [False] * n + [True] * n)
+    chain = AutoChain([a, b], Controller(CostCurve(Q4_1)), clock=lambda: 0.0)
+    chain.begin([])
+    at, speakers = 0, []
+    while at < 2 * n - 50:
+        draft, name = chain.propose(8, no_draw)
+        right = a._right if at < n else b._right
+        accepted = len(draft) if name == ("a" if at < n else "b") else 0
+        assert right[at]
+        speakers.append((at, name))
+        chain.commit([1] * (accepted + 1), len(draft), accepted)
+        at += accepted + 1
+    assert {name for at, name in speakers if 50 < at < n} == {"a"}
+    assert {name for at, name in speakers if at > n + 30} == {"b"}
+
+
+class Slow:
+    """A drafter whose proposals take time on a scripted clock."""
+
+    name = "draft"
+    costly = True
+
+    def __init__(self, seconds_each: float, right: bool) -> None:
+        self.now = 0.0
+        self.calls = 0
+        self._each, self._right = seconds_each, right
+
+    def begin(self, tokens: Sequence[int]) -> None: ...
+
+    def commit(self, tokens: Sequence[int]) -> None: ...
+
+    def judged(self, drafted: int, accepted: int) -> None: ...
+
+    def propose(self, limit: int, draw: Draw) -> Draft:
+        self.calls += 1
+        self.now += self._each * limit
+        return Draft([int(self._right)] * limit, confidence=[0.9] * limit)
+
+
+@pytest.mark.parametrize(
+    ("each", "right", "pays"), [(0.05, True, True), (0.05, False, False), (2.0, True, False)]
+)
+def test_a_costly_link_is_asked_where_it_pays_and_else_seldom(each: float, right: bool, pays: bool) -> None:
+    slow = Slow(each, right)
+    chain = AutoChain([slow], Controller(CostCurve(Q4_1)), clock=lambda: slow.now)
+    chain.begin([])
+    tokens = passes = 0
+    while passes < 1000:
+        draft, _ = chain.propose(8, no_draw)
+        accepted = len(draft) if right else 0
+        chain.commit([1] * (accepted + 1), len(draft), accepted)
+        tokens, passes = tokens + accepted + 1, passes + 1
+    if pays:
+        assert slow.calls > 900
+    else:
+        assert 1 <= slow.calls <= 25
+        assert slow.now < 10  # of about 1,000 plain passes
