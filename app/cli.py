@@ -41,6 +41,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from app.bench_command import run_bench
 
             return run_bench(options)
+        if options.command == "replay":
+            from app.replay_command import run_replay
+
+            return run_replay(options)
     except UsageError as error:
         print(f"slipstream: {error}", file=sys.stderr)
         return USAGE_ERROR
@@ -116,6 +120,14 @@ def _parser() -> argparse.ArgumentParser:
     chat.add_argument("--threads", type=_count, metavar="N", help="CPU threads")
     chat.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     _add_bench(commands.add_parser)
+    replay = commands.add_parser(
+        "replay",
+        help="judge drafting on recorded answers, without a model",
+        description="Run every way of drafting over recorded answers, with the cost curves of three "
+        "machines: what it would have brought, in plain passes, and what an oracle would have reached.",
+    )
+    replay.add_argument("traces", nargs="*", type=Path, metavar="TRACE", help="recordings (default: ours)")
+    replay.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     return parser
 
 

@@ -37,16 +37,24 @@ LINKS: Mapping[str, Callable[[History], Drafter]] = {
     "mod": lambda history: NgramMod(ModTable(bits=16)),
     "suffix": Suffix,
 }
-MODES = (*LINKS, "chain", "auto")
+CHAIN, AUTO = "chain", "auto"
+MODES = (*LINKS, CHAIN, AUTO)
 
 
 class Trace(Struct, frozen=True):
-    """One recorded turn: token ids of the whole prompt and of the answer."""
+    """One recorded turn in token ids: the whole prompt, and the answer's visible text."""
 
     workload: str
     name: str
     prompt: list[int]
     answer: list[int]
+
+
+class Recording(Struct, frozen=True):
+    """What one model said, turn by turn."""
+
+    model: str
+    traces: list[Trace]
 
 
 class Outcome(Struct, frozen=True):
@@ -66,9 +74,9 @@ def replay(
     Raises KeyError for an unknown mode.
     """
     history = History()
-    names = tuple(LINKS) if mode in ("chain", "auto") else (mode,)
+    names = tuple(LINKS) if mode in (CHAIN, AUTO) else (mode,)
     links = [LINKS[name](history) for name in names]
-    chain = AutoChain(links, controller, lambda: 0.0, history) if mode == "auto" else Chain(links, history)
+    chain = AutoChain(links, controller, lambda: 0.0, history) if mode == AUTO else Chain(links, history)
     costs = CostCurve(curve)
     answer = trace.answer
     chain.begin(trace.prompt)

@@ -10,28 +10,14 @@ import sys
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct
 
 from app.bench.player import BenchError, Player
 from app.bench.prompt_ids import PromptIds
 from app.bench.workloads import load_workloads
 from app.files import write_atomically
 from app.protocol import DraftingParams, EngineOptions
+from drafting.replay import Recording, Trace
 from model_store.starter import starter_path
-
-
-class Trace(Struct, frozen=True):
-    """One turn in token ids; ``prompt`` is the whole prompt, ``answer`` its visible text's tokens."""
-
-    workload: str
-    name: str
-    prompt: list[int]
-    answer: list[int]
-
-
-class Recording(Struct, frozen=True):
-    model: str
-    traces: list[Trace]
 
 
 def record(model: Path, max_tokens: int, threads: int = 0) -> Recording:
