@@ -70,6 +70,7 @@ def run_chat(options: argparse.Namespace) -> int:
             drafting=drafting,
             max_tokens=options.max_tokens or settings.max_tokens or None,
             seed=options.seed,
+            exact=options.exact,
         )
     finally:
         client.close()
@@ -113,6 +114,7 @@ class _Chat:
         drafting: DraftingParams,
         max_tokens: int | None,
         seed: int | None,
+        exact: bool,
     ) -> int:
         draft = str(draft_model) if draft_model else None
         self._client.load(str(model), draft, engine_options)
@@ -129,6 +131,7 @@ class _Chat:
             drafting=drafting,
             max_tokens=max_tokens,
             seed=seed,
+            exact=exact,
         )
         interrupted = False
         while True:

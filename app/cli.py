@@ -116,6 +116,9 @@ def _parser() -> argparse.ArgumentParser:
     chat.add_argument("--draft-max", type=_count, metavar="N", help="longest draft in tokens")
     chat.add_argument("--temp", type=_temperature, metavar="T", help="temperature; 0 is greedy")
     chat.add_argument("--seed", type=_seed, metavar="N", help="makes the answer reproducible")
+    chat.add_argument(
+        "--exact", action="store_true", help="the same text with and without drafting, bit by bit"
+    )
     chat.add_argument("--max-tokens", type=_count, metavar="N", help="longest answer in tokens")
     chat.add_argument("--threads", type=_count, metavar="N", help="CPU threads")
     chat.add_argument("--json", action="store_true", help="print one JSON object and nothing else")

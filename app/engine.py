@@ -31,6 +31,7 @@ from drafting.chain import Chain
 from drafting.controller import Controller
 from drafting.distribution import Noise
 from drafting.drafter import Drafter, Interrupted
+from drafting.exact import ExactRows
 from drafting.history import History, common_prefix
 from drafting.loop import Loop, Step
 from drafting.sequence import Sequence as TokenSequence
@@ -40,6 +41,7 @@ log = logging.getLogger(__name__)
 
 # Seeds are shown and stored as JSON numbers, which are exact up to 2^53.
 _SEED_LIMIT = 2**53
+NO_EXACT = "Exact mode is not to be had with this model on this machine; this is answered without it."
 
 
 class EngineError(Exception):
@@ -86,6 +88,9 @@ class LoadedModel(Protocol):
     @property
     def controller(self) -> Controller | None:
         """Decides in automatic mode; None where there is nothing to decide."""
+
+    def exact_rows(self) -> ExactRows | None:
+        """Pass sizes that compute the very same, found out when first asked; None if there are none."""
 
     def token_bytes(self, token: int) -> bytes: ...
 
@@ -204,6 +209,9 @@ class Engine:
             for link in model.links(message.drafting, message.sampling)
             if link.name not in self._switched_off
         ]
+        exact = model.exact_rows() if message.exact else None
+        if model.controller is not None:
+            model.controller.least_rows = exact.least if exact else 1
         answer = Answer(model.token_bytes, prepared.end_tokens, prepared.stops, prepared.closing)
         source = model.source(message.sampling)
         # Last, since everything before may fail and a slot that is taken must be given back.
@@ -218,6 +226,8 @@ class Engine:
             take=answer.take,
             max_new=message.max_tokens,
             max_draft=message.drafting.max_draft,
+            least_rows=exact.least if exact else 1,
+            most_rows=exact.most if exact else 0,
             computed=computed,
         )
         request = _Request(message, sequence, answer, source, seed)
@@ -230,7 +240,7 @@ class Engine:
             prompt_tokens=n_prompt,
             reused_tokens=computed,
             seed=seed,
-            notices=prepared.notices,
+            notices=prepared.notices + ((NO_EXACT,) if message.exact and not exact else ()),
         )
 
     def cancel(self, request_id: int) -> None:

@@ -161,6 +161,7 @@ class EngineClient:
         drafting: DraftingParams = DraftingParams(),
         max_tokens: int | None = None,
         seed: int | None = None,
+        exact: bool = False,
         stop: Sequence[str] = (),
         started_at: float | None = None,
     ) -> int:
@@ -172,6 +173,7 @@ class EngineClient:
                 drafting=drafting,
                 max_tokens=max_tokens,
                 seed=seed,
+                exact=exact,
                 stop=tuple(stop),
                 started_at=started_at,
             )

@@ -30,6 +30,7 @@ from app.protocol import (
 )
 from drafting.distribution import Distribution
 from drafting.drafter import NO_DRAFT, Draft, Drafter, Draw, Interrupted
+from drafting.exact import ExactRows
 from drafting.target import Row
 
 _END = 0
@@ -115,6 +116,9 @@ class FakeModel:
     def links(self, drafting: DraftingParams, sampling: SamplingParams) -> Sequence[Drafter]:
         drafts = itertools.cycle(self._reply.drafts)
         return [_Prompter(self, drafts, self._reply.drafters)] if drafting.links else []
+
+    def exact_rows(self) -> ExactRows | None:
+        return ExactRows(1, self.n_outputs)
 
     def token_bytes(self, token: int) -> bytes:
         return self._texts[token].encode("utf-8", "surrogateescape")

@@ -30,6 +30,8 @@ from drafting.controller import Controller
 from drafting.cost import CostCurve
 from drafting.draft_model import DraftModel
 from drafting.drafter import Drafter
+from drafting.exact import ExactRows
+from drafting.exact_check import DEPTH, POSITIONS, check
 from drafting.history import History
 from drafting.llama_target import LlamaSource, LlamaTarget, llama_source
 from drafting.ngram_cache import NgramCache
@@ -49,6 +51,7 @@ FALLBACK_TEMPLATE = "chatml"
 CALIBRATION_S = 1.5
 _SIZES = (1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48)
 _ROUNDS = 2
+_UNCHECKED = ExactRows(0, 0)
 _CANNOT_REWIND = "this model's memory cannot drop rejected tokens"
 
 
@@ -71,6 +74,7 @@ class LlamaModel:
         except ModelFileError as error:
             raise EngineError("bad_model", str(error)) from error
         model = self._model = _load(path, options, progress)
+        self._options = options
         try:
             if not model.has_decoder or model.vocab_type == "none":
                 raise EngineError("bad_model", f"{path.name} cannot write text.")
@@ -91,6 +95,7 @@ class LlamaModel:
             )
             self._bytes: dict[int, bytes] = {}
             self.history = History()
+            self._exact: ExactRows | None = _UNCHECKED
             self._drafters, reports = self._make_drafters(request, n_ctx)
             if model.is_recurrent or model.is_hybrid:
                 notices.append(f"Drafting is off: {_CANNOT_REWIND}.")
@@ -166,6 +171,20 @@ class LlamaModel:
                     min_p=sampling.min_p,
                 )
         return links
+
+    def exact_rows(self) -> ExactRows | None:
+        if self._exact is _UNCHECKED:
+            self._exact = None if self._model.is_recurrent or self._model.is_hybrid else self._check_exact()
+        return self._exact
+
+    def _check_exact(self) -> ExactRows | None:
+        """In a context of its own, since the conversation's KV cache is still needed."""
+        n_ctx = min(DEPTH + POSITIONS, self.target.n_ctx)
+        context = _context(self._model, self._options, n_ctx, self.target.n_outputs)
+        try:
+            return check(context)
+        finally:
+            context.close()
 
     def token_bytes(self, token: int) -> bytes:
         """A tag that opens or ends thoughts is needed as text even where it is a control token."""

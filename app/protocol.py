@@ -98,7 +98,8 @@ class Generate(Struct, frozen=True, tag=True, kw_only=True):
     """One answer to a conversation.
 
     ``seed`` None: the worker draws one from the operating system and reports it. A named seed makes
-    the text depend on target, prompt and seed alone, whatever drafts. ``started_at`` (Unix seconds)
+    the text depend on target, prompt and seed alone, whatever drafts. ``exact``: drafted and plain
+    text are the same bit by bit also where rounding could turn a token. ``started_at`` (Unix seconds)
     is when the conversation began: templates that print a date see that moment, so that the date
     does not change under the prefix cache.
     """
@@ -109,6 +110,7 @@ class Generate(Struct, frozen=True, tag=True, kw_only=True):
     drafting: DraftingParams = DraftingParams()
     max_tokens: Annotated[int, Meta(ge=1)] | None = None
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] | None = None
+    exact: bool = False
     stop: tuple[str, ...] = ()
     started_at: float | None = None
 

@@ -57,6 +57,7 @@ class Controller:
     def __init__(self, costs: CostCurve) -> None:
         self.costs = costs
         self.acceptance = Acceptance()
+        self.least_rows = 1  # exact mode pads shorter passes to this: up to there, drafts cost nothing
 
     def choose(self, link: str, confidence: Sequence[float], seconds_each: float = 0.0) -> Choice:
         """The best length for a draft with these confidences, PLAIN when none beats plain decoding.
@@ -65,6 +66,7 @@ class Controller:
         1 + p1 + p1 p2 + ... (Leviathan et al. 2023), their cost that of a pass with n + 1 rows.
         """
         costs = self.costs
+        plain = self._cost(1)
         each = seconds_each / costs.seconds(1)
         best = PLAIN
         reached, tokens = 1.0, 1.0
@@ -74,16 +76,18 @@ class Controller:
                 break
             tokens += reached
             length = i + 1
-            gain = tokens / (costs.relative(1 + length) + each * length)
+            gain = tokens * plain / (self._cost(1 + length) + each * length)
             if gain > best.gain + _EVEN_BETTER:
                 best = Choice(gain, length)
         return best
 
     def could_pay(self, limit: int, seconds_each: float) -> bool:
         """Whether drafts of up to ``limit`` tokens would beat plain if every token were right."""
-        each = seconds_each / self.costs.seconds(1)
-        lengths = range(1, limit + 1)
-        return any(self.costs.relative(1 + n) + each * n < 1 + n for n in lengths)
+        plain, each = self._cost(1), seconds_each / self.costs.seconds(1)
+        return any(self._cost(1 + n) + each * n < plain * (1 + n) for n in range(1, limit + 1))
+
+    def _cost(self, rows: int) -> float:
+        return self.costs.relative(max(rows, self.least_rows))
 
     def record(self, link: str, confidence: Sequence[float], accepted: int) -> None:
         """What became of a draft: ``accepted`` tokens were right, the next (if any) was wrong.

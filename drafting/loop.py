@@ -40,6 +40,7 @@ class _Plan(NamedTuple):
     draft: Draft
     known: int  # leading draft tokens that the target can compute
     drafter: str | None
+    padding: int  # rows behind the draft that are thrown away
     output: int | None  # index of its first logits row; None while its prompt is not complete
 
 
@@ -111,10 +112,29 @@ class Loop:
             if complete:
                 rows[-1] = rows[-1]._replace(output=True)
                 rows += [Row(seq, t, start + take + i, True) for i, t in enumerate(draft.tokens[:known])]
-            plans.append(_Plan(sequence, take, draft, known, drafter, outputs if complete else None))
+            output = outputs if complete else None
+            plans.append(_Plan(sequence, take, draft, known, drafter, 0, output))
             if complete:
                 outputs += 1 + known
-        return plans, rows
+        return plans, rows + self._padding(plans, len(rows))
+
+    def _padding(self, plans: list[_Plan], n_rows: int) -> list[Row]:
+        """Rows to throw away, where exact mode wants passes of more rows than this one has.
+
+        They repeat a sequence's last token behind its draft and are rewound with what is rejected.
+        """
+        missing = max((p.sequence.least_rows for p in plans), default=1) - n_rows
+        if missing <= 0:
+            return []
+        for place, plan in enumerate(plans):
+            sequence = plan.sequence
+            end = sequence.computed + plan.take + plan.known
+            if end + missing <= self._target.n_ctx:
+                plans[place] = plan._replace(padding=missing)
+                # Their logits are wanted too: the output layer must see as many rows as any other.
+                last = sequence.tokens[-1]
+                return [Row(sequence.seq, last, end + i, True) for i in range(missing)]
+        return []
 
     def _draft(self, sequence: Sequence, room: int) -> tuple[Draft, int, str | None]:
         """A draft that fits the pass and the answer, how much of it the target knows, who made it.
@@ -123,6 +143,7 @@ class Loop:
         stays in it to be rejected: were it left out for what it is, the token said in its place
         would no longer follow p.
         """
+        room = min(room, sequence.most_rows - 1) if sequence.most_rows else room
         limit = min(sequence.max_draft, room, sequence.remaining(self._target.n_ctx) - 1)
         draft, drafter = sequence.chain.propose(limit, sequence.draw_draft)
         unknown = (i for i, t in enumerate(draft.tokens) if not 0 <= t < self._target.n_vocab)
@@ -133,6 +154,8 @@ class Loop:
         sequence, draft = plan.sequence, plan.draft
         sequence.computed += plan.take
         if plan.output is None:
+            if plan.padding:
+                self._rewind(sequence, plan.padding, 0)
             return Step(sequence, prefilled=min(sequence.computed, sequence.n_prompt))
         first = plan.output
         verified = verify(
@@ -150,7 +173,7 @@ class Loop:
         sequence.stats.completion_tokens += len(kept)
         if plan.drafter is not None:
             sequence.stats.record_draft(plan.drafter, len(draft), accepted)
-        self._rewind(sequence, plan.known, accepted)
+        self._rewind(sequence, plan.known + plan.padding, accepted)
         return Step(sequence, sequence.n_prompt, kept, plan.drafter, len(draft), accepted)
 
     def _keep(self, sequence: Sequence, tokens: list[int]) -> list[int]:

@@ -32,6 +32,8 @@ class Sequence:
     take: Callable[[int], FinishReason | None]
     max_new: int | None = None
     max_draft: int = 8
+    least_rows: int = 1  # exact mode: passes with fewer rows are padded
+    most_rows: int = 0  # exact mode: no pass has more rows than this; 0 for no such limit
     computed: int = 0
     finished: FinishReason | None = None
     stats: Statistics = field(default_factory=Statistics)

@@ -92,6 +92,7 @@ class Session:
         sampling: SamplingParams = GREEDY,
         max_tokens: int | None = 64,
         seed: int | None = None,
+        exact: bool = False,
         stop: Sequence[str] = (),
     ) -> Done:
         event = self.terminal(
@@ -101,6 +102,7 @@ class Session:
                 drafting=DraftingParams(mode=mode, links=tuple(links), max_draft=max_draft),
                 max_tokens=max_tokens,
                 seed=seed,
+                exact=exact,
                 stop=stop,
             )
         )
