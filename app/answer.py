@@ -56,8 +56,7 @@ class Answer:
             self._release(index, self._held[:at])
             self._held = ""
             return "stop"
-        keep = held_back(self._held, self._stops)
-        certain = len(self._held) - keep
+        certain = len(self._held) - (held_back(self._held, self._stops) if self._stops else 0)
         self._release(index, self._held[:certain])
         self._held = self._held[certain:]
         return None

@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 
 # Chunks that follow each other faster than this go out together. A person sees no difference, but
 # on a machine whose cores all compute, waking the program for each token costs several percent.
-GATHER_S = 0.025
+GATHER_S = 0.05
 
 # How long a native call may take to notice that the program is gone before it is ended by force.
 GRACE_S = 2.0

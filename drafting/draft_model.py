@@ -123,7 +123,7 @@ class DraftModel:
     def _next(self) -> tuple[Distribution, float]:
         """q after the last decoded token, and how sure it is of its favourite (0 to 1)."""
         if self._source is not None:
-            q = self._source.at(0)
+            q = self._source.distribution(0)
             return q, float(q.probs.max())
         row = self.context.logits()[0]
         top = row[np.argpartition(row, -_TOP)[-_TOP:]].astype(np.float64)

@@ -7,7 +7,7 @@ import collections.abc
 from drafting.distribution import Distribution
 from drafting.drafter import Interrupted
 from drafting.target import Row
-from native.context import Context
+from native.context import Context, Logits
 from native.errors import DecodeAborted
 from native.sampler import SamplerChain
 
@@ -40,10 +40,17 @@ class LlamaSource:
         self._context = context
         self._chain = chain
 
-    def at(self, output: int) -> Distribution:
+    def at(self, output: int) -> Distribution | int:
         row = self._context.logits()[output]
+        return int(row.argmax()) if self._chain is None else self._distribution(row)
+
+    def distribution(self, output: int) -> Distribution:
+        """The same for a drafter, which samples; the source must have a chain."""
+        return self._distribution(self._context.logits()[output])
+
+    def _distribution(self, row: Logits) -> Distribution:
         if self._chain is None:
-            return Distribution.certain(int(row.argmax()))
+            raise ValueError("a greedy source has no distribution")
         return Distribution(*self._chain.distribution(row))
 
     def close(self) -> None:

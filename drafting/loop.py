@@ -8,7 +8,6 @@ where it computes the last of them the sequence gets what its draft and the targ
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from drafting.cost import CostCurve
@@ -18,8 +17,7 @@ from drafting.target import Row, Target
 from drafting.verification import verify
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """What one pass did for one sequence.
 
     No ``tokens`` means that the prompt is still being read: ``prefilled`` of it are computed.
@@ -28,7 +26,7 @@ class Step:
 
     sequence: Sequence
     prefilled: int
-    tokens: list[int] = field(default_factory=list)
+    tokens: list[int]
     drafter: str | None = None
     drafted: int = 0
     accepted: int = 0
@@ -105,13 +103,13 @@ class Loop:
             draft, known, drafter = NO_DRAFT, 0, None
             if complete and sequence.pending == 1:
                 draft, known, drafter = self._draft(sequence, min(share, outputs_share) - 1)
-            start = sequence.computed
-            seq = sequence.seq
-            tokens = sequence.tokens[start : start + take]
-            rows += [Row(seq, t, start + i, False) for i, t in enumerate(tokens)]
-            if complete:
-                rows[-1] = rows[-1]._replace(output=True)
-                rows += [Row(seq, t, start + take + i, True) for i, t in enumerate(draft.tokens[:known])]
+            seq, start = sequence.seq, sequence.computed
+            end = start + take
+            last = end - 1 if complete else -1
+            tokens = sequence.tokens
+            rows += [Row(seq, tokens[pos], pos, pos == last) for pos in range(start, end)]
+            if known:
+                rows += [Row(seq, t, end + i, True) for i, t in enumerate(draft.tokens[:known])]
             output = outputs if complete else None
             plans.append(_Plan(sequence, take, draft, known, drafter, 0, output))
             if complete:
@@ -156,7 +154,7 @@ class Loop:
         if plan.output is None:
             if plan.padding:
                 self._rewind(sequence, plan.padding, 0)
-            return Step(sequence, prefilled=min(sequence.computed, sequence.n_prompt))
+            return Step(sequence, min(sequence.computed, sequence.n_prompt), [])
         first = plan.output
         verified = verify(
             draft,

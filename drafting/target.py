@@ -48,5 +48,6 @@ class Target(Protocol):
 class TokenSource(Protocol):
     """One sequence's view of a pass: the distribution its next token is drawn from."""
 
-    def at(self, output: int) -> Distribution:
-        """After the last pass's logits row ``output`` (counted over the rows with output)."""
+    def at(self, output: int) -> Distribution | int:
+        """After the last pass's logits row ``output`` (counted over the rows with output); a bare
+        token where it is certain."""

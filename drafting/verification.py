@@ -7,8 +7,7 @@ made or how the target computes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from drafting.distribution import ACCEPTANCE, TARGET, Distribution, Noise
 from drafting.drafter import Draft
@@ -17,8 +16,7 @@ Mode = Literal["rejection", "reproducible"]
 """How drafts with a q are judged. At temperature 0 both are greedy: p has one token."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verified:
+class Verified(NamedTuple):
     """``tokens`` are the ``accepted`` drafted ones and one corrected or bonus token."""
 
     tokens: list[int]
@@ -27,15 +25,15 @@ class Verified:
 
 def verify(
     draft: Draft,
-    target: Callable[[int], Distribution],
+    target: Callable[[int], Distribution | int],
     noise: Noise,
     position: int,
     mode: Mode,
 ) -> Verified:
     """Judge a draft that starts at absolute ``position``, so that the output follows p exactly.
 
-    ``target(i)`` gives p after the first i drafted tokens; it is asked in order and only as far as
-    the draft holds.
+    ``target(i)`` gives p after the first i drafted tokens, a bare token where that is certain
+    (greedy); it is asked in order and only as far as the draft holds.
 
     Where a draft has no q (it was certain of its token), or in reproducible mode, the target's own
     token is drawn and compared. For a certain draft that is rejection sampling: x is kept with
@@ -49,7 +47,9 @@ def verify(
     tokens: list[int] = []
     for i, drafted in enumerate(draft.tokens):
         p, here = target(i), position + i
-        if draft.q is None or mode == "reproducible":
+        if isinstance(p, int):
+            token = p
+        elif draft.q is None or mode == "reproducible":
             token = noise.draw(p, here, TARGET)
         else:
             q = draft.q[i]
@@ -62,5 +62,6 @@ def verify(
         tokens.append(token)
         if token != drafted:
             return Verified(tokens, i)
-    bonus = noise.draw(target(len(draft)), position + len(draft), TARGET)
+    p = target(len(draft))
+    bonus = p if isinstance(p, int) else noise.draw(p, position + len(draft), TARGET)
     return Verified([*tokens, bonus], len(draft))

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from llama_cpp import llama_cpp as lib
 
 from native.errors import ContextError, DecodeAborted, DecodeError, NativeError, NoKvSlot
-from native.log import capture
+from native.log import lines_since, mark, problems_since
 from native.model import Model
 
 Logits = npt.NDArray[np.float32]
@@ -46,6 +46,9 @@ def _abort_function() -> Any:
 
 
 _ABORT_FUNCTION = _abort_function()
+
+# The package's own binding wraps the address in a pointer object each time.
+_get_logits = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(("llama_get_logits", lib._lib))
 
 
 Row = tuple[int, int, int, bool]
@@ -99,11 +102,11 @@ class Context:
         params.no_perf = True
         params.abort_callback = _ABORT_FUNCTION
         params.abort_callback_data = ctypes.cast(self._abort_flag, ctypes.c_void_p)
-        with capture() as log:
-            self._handle = lib.llama_init_from_model(model.handle, params)
+        before = mark()
+        self._handle = lib.llama_init_from_model(model.handle, params)
         if not self._handle:
-            raise ContextError(f"no context of {options.n_ctx} tokens could be made", log.problems)
-        self.memory = _memory(log.lines)
+            raise ContextError(f"no context of {options.n_ctx} tokens could be made", problems_since(before))
+        self.memory = _memory(lines_since(before))
         self._memory_handle: Any = lib.llama_get_memory(self._handle)
         self._n_vocab = model.n_vocab
         # llama.cpp rounds n_ctx up; a person who asked for fewer tokens gets fewer.
@@ -111,12 +114,14 @@ class Context:
         self.n_batch = min(int(lib.llama_n_batch(self._handle)), int(lib.llama_n_ubatch(self._handle)))
         self.n_outputs = min(options.n_outputs, self.n_batch) or self.n_batch
         self._batch = lib.llama_batch_init(self.n_batch, 0, 1)
-        shape = (self.n_batch,)
-        self._tokens = np.ctypeslib.as_array(self._batch.token, shape)
-        self._positions = np.ctypeslib.as_array(self._batch.pos, shape)
-        self._wanted = np.ctypeslib.as_array(self._batch.logits, shape)
-        np.ctypeslib.as_array(self._batch.n_seq_id, shape)[:] = 1
+        batch = self._batch
+        # Pointers, fetched once: each look at a ctypes field makes a new one.
+        self._columns = (batch.token, batch.pos, batch.seq_id, batch.logits)
+        for i in range(self.n_batch):
+            batch.n_seq_id[i] = 1
         self._output_rows = 0
+        self._view: Logits | None = None
+        self._view_key = (0, 0)
         model.adopt(self)
 
     # ---- life
@@ -165,20 +170,19 @@ class Context:
         n = len(rows)
         if not 0 < n <= self.n_batch:
             raise DecodeError(f"a pass of {n} tokens, where 1 to {self.n_batch} fit")
-        seqs, tokens, positions, wanted = zip(*rows, strict=True)
-        outputs = sum(wanted)
+        outputs = sum(row[3] for row in rows)
         if outputs > self.n_outputs:
             raise DecodeError(f"a pass with {outputs} logits rows, where {self.n_outputs} fit")
-        self._tokens[:n] = tokens
-        self._positions[:n] = positions
-        self._wanted[:n] = wanted
-        seq_id = self._batch.seq_id
-        for i, seq in enumerate(seqs):
-            seq_id[i][0] = seq
+        tokens, positions, seq_ids, wanted = self._columns
+        for i, (seq, token, pos, output) in enumerate(rows):
+            tokens[i] = token
+            positions[i] = pos
+            seq_ids[i][0] = seq
+            wanted[i] = output
         self._batch.n_tokens = n
         self._output_rows = 0
-        with capture() as log:
-            status = lib.llama_decode(handle, self._batch)
+        before = mark()
+        status = lib.llama_decode(handle, self._batch)
         if status == 0:
             self._output_rows = outputs
             return
@@ -186,8 +190,8 @@ class Context:
         if status == 2:
             raise DecodeAborted("the pass was aborted")
         if status == 1:
-            raise NoKvSlot(f"no room in the context for {n} more tokens", log.problems)
-        raise DecodeError(f"llama.cpp could not decode a pass (code {status})", log.problems)
+            raise NoKvSlot(f"no room in the context for {n} more tokens", problems_since(before))
+        raise DecodeError(f"llama.cpp could not decode a pass (code {status})", problems_since(before))
 
     def _undo(self, rows: Sequence[Row]) -> None:
         """Cut every sequence of a failed pass back to where it stood, or clear it whole."""
@@ -203,13 +207,16 @@ class Context:
 
         A view into llama.cpp's memory, not a copy: valid until the next pass or close.
         """
-        pointer = lib.llama_get_logits(self.handle)
-        address = ctypes.cast(pointer, ctypes.c_void_p).value
+        address = _get_logits(self.handle)
         if not self._output_rows or not address:
             raise NativeError("the last pass left no logits")
-        shape = (self._output_rows, self._n_vocab)
-        memory: Any = (ctypes.c_float * (shape[0] * shape[1])).from_address(address)
-        return np.ndarray(shape, dtype=np.float32, buffer=memory)
+        key = (address, self._output_rows)
+        if self._view is None or self._view_key != key:
+            shape = (self._output_rows, self._n_vocab)
+            memory: Any = (ctypes.c_float * (shape[0] * shape[1])).from_address(address)
+            self._view = np.ndarray(shape, dtype=np.float32, buffer=memory)
+            self._view_key = key
+        return self._view
 
     def abort(self) -> None:
         """End the running pass early; until ``allow`` every further pass ends at once too.

@@ -1,12 +1,11 @@
-"""llama.cpp's log: forwarded to Python's logging and captured around calls that may fail."""
+"""llama.cpp's log: forwarded to Python's logging, and its last lines kept for errors to quote."""
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import logging
 import threading
-from collections.abc import Iterator
+from collections import deque
 
 from llama_cpp import llama_cpp as lib
 
@@ -17,21 +16,25 @@ log = logging.getLogger("llama.cpp")
 _LEVELS = {1: logging.DEBUG, 2: logging.DEBUG, 3: logging.WARNING, 4: logging.ERROR}
 _CONTINUE = 5
 
+_KEPT_LINES = 5000
+
 _lock = threading.Lock()
-_captures: list[list[tuple[int, str]]] = []
+_recent: deque[tuple[int, int, str]] = deque(maxlen=_KEPT_LINES)  # number, level, line
+_count = 0
 _level = logging.DEBUG
 _line = ""
 
 
 def _receive(level: int, text: bytes, _user_data: ctypes.c_void_p) -> None:
     """One call may bring part of a line, or several."""
-    global _level, _line
+    global _count, _level, _line
     with _lock:
         if level != _CONTINUE:
             _level = _LEVELS.get(level, logging.DEBUG)
         *lines, _line = (_line + text.decode("utf-8", "replace")).split("\n")
-        for capture in _captures:
-            capture.extend((_level, line) for line in lines)
+        for line in lines:
+            _count += 1
+            _recent.append((_count, _level, line))
         current = _level
     for line in lines:
         if line.strip(" ."):
@@ -42,34 +45,21 @@ _callback = lib.llama_log_callback(_receive)  # llama.cpp keeps the pointer, so 
 lib.llama_log_set(_callback, ctypes.c_void_p(0))
 
 
-class Capture:
-    """Lines llama.cpp logged inside a ``capture`` block."""
-
-    def __init__(self) -> None:
-        self._entries: list[tuple[int, str]] = []
-
-    @property
-    def lines(self) -> list[str]:
-        return [line for _, line in self._entries]
-
-    @property
-    def problems(self) -> list[str]:
-        """Warnings and errors only."""
-        return [line for level, line in self._entries if level >= logging.WARNING]
-
-    def _add_to(self, captures: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
-        captures.append(self._entries)
-        return self._entries
+def mark() -> int:
+    """A place in the log, to ask later what came after it; costs nothing."""
+    return _count
 
 
-@contextlib.contextmanager
-def capture() -> Iterator[Capture]:
-    """Collect what llama.cpp logs, from whichever of its threads, until the block ends."""
-    result = Capture()
+def problems_since(place: int) -> list[str]:
+    """Warnings and errors that llama.cpp logged after ``place``, from whichever of its threads."""
+    return [line for level, line in _since(place) if level >= logging.WARNING]
+
+
+def lines_since(place: int) -> list[str]:
+    """All lines that llama.cpp logged after ``place`` (the last 5,000 at most)."""
+    return [line for _, line in _since(place)]
+
+
+def _since(place: int) -> list[tuple[int, str]]:
     with _lock:
-        entries = result._add_to(_captures)
-    try:
-        yield result
-    finally:
-        with _lock:
-            _captures[:] = [c for c in _captures if c is not entries]
+        return [(level, line) for number, level, line in _recent if number > place]

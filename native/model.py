@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from llama_cpp import llama_cpp as lib
 
 from native.errors import LoadCancelled, ModelLoadError, NativeError
-from native.log import capture
+from native.log import mark, problems_since
 
 if TYPE_CHECKING:
     from native.context import Context
@@ -56,13 +56,13 @@ class Model:
         params.vocab_only = vocab_only
         callback = lib.llama_progress_callback(report)
         params.progress_callback = callback
-        with capture() as log:
-            self._handle = lib.llama_model_load_from_file(os.fsencode(path), params)
+        before = mark()
+        self._handle = lib.llama_model_load_from_file(os.fsencode(path), params)
         if not self._handle:
             if cancelled:
                 raise LoadCancelled(f"loading {self.path.name} was cancelled")
-            raise ModelLoadError(f"llama.cpp could not load {self.path.name}", log.problems)
-        self.load_log = tuple(log.problems)
+            raise ModelLoadError(f"llama.cpp could not load {self.path.name}", problems_since(before))
+        self.load_log = tuple(problems_since(before))
         self._vocab: Any = lib.llama_model_get_vocab(self._handle)
 
     # ---- life

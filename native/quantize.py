@@ -9,7 +9,7 @@ from typing import Literal
 from llama_cpp import llama_cpp as lib
 
 from native.errors import NativeError
-from native.log import capture
+from native.log import mark, problems_since
 
 WeightType = Literal["F32", "F16", "Q8_0", "Q4_1", "Q4_K_M", "Q2_K"]
 
@@ -28,8 +28,8 @@ def quantize(source: Path, target: Path, weights: WeightType) -> None:
     params = lib.llama_model_quantize_default_params()
     params.ftype = _FILE_TYPES[weights]
     params.allow_requantize = True
-    with capture() as log:
-        status = lib.llama_model_quantize(os.fsencode(source), os.fsencode(target), params)
+    before = mark()
+    status = lib.llama_model_quantize(os.fsencode(source), os.fsencode(target), params)
     if status != 0:
         target.unlink(missing_ok=True)
-        raise NativeError(f"{source.name} could not be written as {weights}", log.problems)
+        raise NativeError(f"{source.name} could not be written as {weights}", problems_since(before))

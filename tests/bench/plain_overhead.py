@@ -9,11 +9,14 @@ figure is the median of the pairs' ratios (worker / bare, 1.0 is no cost at all)
 from __future__ import annotations
 
 import argparse
+import datetime
 import statistics
 import time
 from pathlib import Path
 
-from app.protocol import EngineOptions
+from app.chat_template import ChatTemplate, builtin_source
+from app.prompt import PromptBuilder
+from app.protocol import ChatMessage, EngineOptions
 from model_store.starter import starter_path
 from native.context import Context, ContextOptions
 from native.model import Model
@@ -44,8 +47,8 @@ def main() -> None:
         report = session.load(options.model, options=EngineOptions(n_ctx=2048))
         threads = report.n_threads
         context = Context(model, ContextOptions(n_ctx=2048, n_outputs=1, n_threads=threads))
-        text = f"<|im_start|>user\n{PROMPT}<|im_end|>\n<|im_start|>assistant\n"
-        prompt = model.tokenize(text, parse_special=True)
+        builder = PromptBuilder(model, ChatTemplate(model.chat_template or builtin_source("chatml")))
+        prompt = builder.build([ChatMessage("user", PROMPT)], datetime.datetime.now()).tokens
         ratios = []
         for run in range(options.runs + 1):
             done = session.ask(PROMPT, max_tokens=options.tokens)

@@ -19,7 +19,7 @@ from native.errors import (
     NativeError,
     NoKvSlot,
 )
-from native.log import capture
+from native.log import lines_since, mark
 from native.model import Model
 from native.quantize import quantize
 from native.sampler import SamplerChain
@@ -247,10 +247,11 @@ def test_quantising_changes_the_weights_and_leaves_nothing_behind_when_it_fails(
     assert not (tmp_path / "out.gguf").exists()
 
 
-def test_the_log_is_captured_only_inside_the_block(path: Path) -> None:
-    with capture() as log:
-        Model(path).close()
-    n = len(log.lines)
-    assert n > 10
+def test_the_log_can_be_asked_what_came_after_a_place(path: Path) -> None:
+    before = mark()
     Model(path).close()
-    assert len(log.lines) == n
+    between = mark()
+    n = len(lines_since(before))
+    assert n > 10 and not lines_since(between)
+    Model(path).close()
+    assert len(lines_since(before)) == n + len(lines_since(between))
