@@ -42,7 +42,7 @@ class ReasoningSplitter:
     def feed(self, text: str) -> list[tuple[str, bool]]:
         """What can be told for certain by now, as (text, whether it is a thought)."""
         if self._state == "answer" and not self._trim:
-            return [(text, False)]  # nothing is held back any more
+            return [(text, False)] if text else []  # nothing is held back any more
         self._held += text
         result: list[tuple[str, bool]] = []
         if self._state == "start":
