@@ -9,8 +9,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-_SCRIPT = '''#!{python}
-import http.server, json, os, sys
+_SCRIPT = '''import http.server, json, os, sys
 
 HELP = """--spec-type none,draft-simple,draft-eagle3,ngram-simple,ngram-mod
                         comma-separated list of types of speculative decoding to use (default: none)
@@ -40,7 +39,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
     def do_GET(self):
-        self.reply({{"status": "ok"}})
+        self.reply({"status": "ok"})
 
     def do_POST(self):
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -49,10 +48,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             print("GGML_ASSERT(false) failed", file=sys.stderr, flush=True)
             os._exit(134)
         n = request["n_predict"]
-        timings = {{"predicted_n": n, "predicted_ms": 100.0, "predicted_per_second": (n - 1) / 0.1}}
+        timings = {"predicted_n": n, "predicted_ms": 100.0, "predicted_per_second": (n - 1) / 0.1}
         if value("--spec-type") != "none":
-            timings |= {{"draft_n": 4, "draft_n_accepted": 2}}
-        self.reply({{"content": "", "tokens": [1] * n, "timings": timings}})
+            timings |= {"draft_n": 4, "draft_n_accepted": 2}
+        self.reply({"content": "", "tokens": [1] * n, "timings": timings})
 
     def reply(self, body):
         data = json.dumps(body).encode()
@@ -67,8 +66,10 @@ http.server.HTTPServer((value("--host"), int(value("--port"))), Handler).serve_f
 
 
 def write_fake_server(folder: Path) -> Path:
-    """An executable file; its interpreter is this one."""
+    """An executable file, which runs its script with this interpreter."""
     path = folder / "llama-server"
-    path.write_text(_SCRIPT.format(python=sys.executable), encoding="utf-8")
+    # By way of a shell: behind "#!" a path with a space in it would be two words.
+    path.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$0.py" "$@"\n', encoding="utf-8")
     path.chmod(0o755)
+    path.with_name("llama-server.py").write_text(_SCRIPT, encoding="utf-8")
     return path
