@@ -16,6 +16,8 @@ from drafting.cost import CostCurve
 # Both were chosen on recorded answers and on scripted changes of acceptance (slipstream replay).
 _MEMORY = 0.8
 _PRIOR_WEIGHT = 2.0
+# Log odds that one outcome moves what a link says in every class, and how far that may go.
+_BIAS_RATE, _BIAS_LIMIT = 0.08, 3.0
 _NO_WORD = 0.5  # confidence of a drafter that states none
 # Classes of confidence, in steps of log odds: 0.5 apart, from 0.02 to 0.998.
 _STEPS_PER_LOG_ODD = 2.0
@@ -39,13 +41,22 @@ class Acceptance:
 
     def __init__(self) -> None:
         self._seen: dict[tuple[str, int], tuple[float, float]] = {}  # right, all: both decayed
+        self._bias: dict[str, float] = {}  # log odds by which a link's word is off, in all classes
 
     def rate(self, link: str, confidence: float) -> float:
         """The probability (0 to 1) that a token of this confidence is right."""
         right, seen = self._seen.get((link, _class(confidence)), (0.0, 0.0))
-        return (right + _PRIOR_WEIGHT * confidence) / (seen + _PRIOR_WEIGHT)
+        return (right + _PRIOR_WEIGHT * self._word(link, confidence)) / (seen + _PRIOR_WEIGHT)
+
+    def _word(self, link: str, confidence: float) -> float:
+        """What a link's word is worth, as it turned out lately whatever the class."""
+        odds = confidence / max(1.0 - confidence, 1e-6) * math.exp(self._bias.get(link, 0.0))
+        return odds / (1.0 + odds)
 
     def record(self, link: str, confidence: float, is_right: bool) -> None:
+        surprise = is_right - self._word(link, confidence)
+        bias = self._bias.get(link, 0.0) + _BIAS_RATE * surprise
+        self._bias[link] = max(-_BIAS_LIMIT, min(_BIAS_LIMIT, bias))
         key = (link, _class(confidence))
         right, seen = self._seen.get(key, (0.0, 0.0))
         self._seen[key] = (right * _MEMORY + is_right, seen * _MEMORY + 1.0)

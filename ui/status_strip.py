@@ -101,6 +101,8 @@ class StatusStrip(QFrame):
             return UNFIT, UNFIT_HELP
         words, help = drafting_words(settings, state)
         if not words and writing and live.passes and not live.drafted:
+            if settings.draft_mode == "auto":
+                return "plain: drafts would not pay", "No guess is sure enough to be worth a longer pass."
             return "nothing to draft from yet", "The drafters find nothing to continue from in this chat."
         if not words and state.phase == "no_model":
             return "No model yet", "Choose a model in the header."

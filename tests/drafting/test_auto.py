@@ -64,7 +64,7 @@ def test_confidence_is_believed_until_the_outcomes_say_otherwise() -> None:
         acceptance.record("x", 0.9, False)
     assert acceptance.rate("x", 0.9) < 0.3
     assert acceptance.rate("y", 0.9) == pytest.approx(0.9)  # another link is another matter
-    assert acceptance.rate("x", 0.3) == pytest.approx(0.3)
+    assert 0.1 < acceptance.rate("x", 0.3) < 0.3  # what else it says is believed a little less
     for _ in range(20):
         acceptance.record("x", 0.9, True)
     assert acceptance.rate("x", 0.9) > 0.9
@@ -72,12 +72,14 @@ def test_confidence_is_believed_until_the_outcomes_say_otherwise() -> None:
 
 def test_tokens_behind_the_first_wrong_one_say_nothing() -> None:
     controller = Controller(CostCurve(GPU))
-    before = controller.acceptance.rate("x", 0.4)
+    other = Controller(CostCurve(GPU))
     controller.record("x", [0.9, 0.9, 0.4], 1)
-    assert controller.acceptance.rate("x", 0.4) == before
-    assert controller.acceptance.rate("x", 0.9) != pytest.approx(0.9)
+    other.record("x", [0.9, 0.9], 1)
+    rate = controller.acceptance.rate("x", 0.4)
+    assert rate == other.acceptance.rate("x", 0.4)
+    assert controller.acceptance.rate("x", 0.9) < 0.8
     controller.record("x", [0.4], 1)  # accepted to its end: at least that long
-    assert controller.acceptance.rate("x", 0.4) > before
+    assert controller.acceptance.rate("x", 0.4) > rate
 
 
 class Named(Scripted):

@@ -51,8 +51,10 @@ def test_who_drafts_and_when_nobody_can(strip: StatusStrip) -> None:
     live = LiveNumbers()
     live.started(started())
     live.chunk(chunk(1))
-    strip.show_numbers(live, Settings(), READY, writing=True)
+    strip.show_numbers(live, Settings(draft_mode="manual"), READY, writing=True)
     assert strip.words.whole == "nothing to draft from yet"
+    strip.show_numbers(live, Settings(), READY, writing=True)
+    assert strip.words.whole == "plain: drafts would not pay"
     assert strip.drafter.name is None
     live.chunk(chunk(3, 4, 2))
     strip.show_numbers(live, Settings(), READY, writing=True)
