@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -89,7 +90,7 @@ class IndexDrafter:
         """Look-ups are the same however the last one fared."""
 
 
-class HistoryDrafter:
+class HistoryDrafter(ABC):
     """Base of the n-gram drafters that learn: keeps the tokens and takes them in one at a time."""
 
     name = ""
@@ -111,13 +112,13 @@ class HistoryDrafter:
             self.history.append(token)
             self._learn(token)
 
-    def judged(self, drafted: int, accepted: int) -> None:
+    def judged(self, drafted: int, accepted: int) -> None:  # noqa: B027  most have nothing to do
         """Most look-ups do not care how they fared."""
 
+    @abstractmethod
     def _forget(self) -> None:
         """Drop what was learned from the history."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _learn(self, token: int) -> None:
         """Take in ``history[-1]``; constant time."""
-        raise NotImplementedError

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import ctypes.util
 import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +17,7 @@ from llama_cpp import llama_cpp as lib
 from native.errors import ContextError, DecodeAborted, DecodeError, NativeError, NoKvSlot
 from native.log import lines_since, mark, problems_since
 from native.model import Model
+from native.owned import Owned
 
 Logits = npt.NDArray[np.float32]
 
@@ -77,7 +76,7 @@ class Memory:
     lines: list[str] = field(default_factory=list)
 
 
-class Context:
+class Context(Owned):
     """Owns a ``llama_context``. Not thread-safe, but for ``abort``."""
 
     def __init__(self, model: Model, options: ContextOptions) -> None:
@@ -142,21 +141,6 @@ class Context:
         batch, self._batch = self._batch, None
         if batch is not None:
             lib.llama_batch_free(batch)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        with contextlib.suppress(Exception):  # a net for interpreter exit; owners call close
-            self.close()
 
     # ---- passes
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import os
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from llama_cpp import llama_cpp as lib
 
 from native.errors import LoadCancelled, ModelLoadError, NativeError
 from native.log import mark, problems_since
+from native.owned import Owned
 
 if TYPE_CHECKING:
     from native.context import Context
@@ -25,7 +24,7 @@ _SPECIAL = lib.LLAMA_TOKEN_ATTR_CONTROL | lib.LLAMA_TOKEN_ATTR_UNKNOWN
 _VOCAB_TYPES = {0: "none", 1: "SPM", 2: "BPE", 3: "WPM", 4: "UGM", 5: "RWKV", 6: "PLAMO2"}
 
 
-class Model:
+class Model(Owned):
     """Owns a ``llama_model``. Close it (or use ``with``); its contexts are closed with it."""
 
     def __init__(
@@ -81,22 +80,6 @@ class Model:
         handle, self._handle = self._handle, None
         if handle:
             lib.llama_model_free(handle)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        # A net for interpreter exit only; owners call close. Module globals may be gone by then.
-        with contextlib.suppress(Exception):
-            self.close()
 
     def adopt(self, context: Context) -> None:
         """Called by a new context, so that it never outlives its model."""

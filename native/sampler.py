@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from llama_cpp import llama_cpp as lib
 
 from native.errors import NativeError
+from native.owned import Owned
 
 _TOKEN_DATA = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
 
 
-class SamplerChain:
+class SamplerChain(Owned):
     """Owns a ``llama_sampler`` chain: top-k, top-p, min-p, temperature, in llama.cpp's order.
 
     The chain shapes the distribution and never draws: drawing belongs to verification.
@@ -86,18 +85,3 @@ class SamplerChain:
         chain, self._chain = self._chain, None
         if chain:
             lib.llama_sampler_free(chain)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        with contextlib.suppress(Exception):  # a net for interpreter exit; owners call close
-            self.close()
