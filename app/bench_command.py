@@ -20,7 +20,7 @@ from app.bench.report import as_object, as_text
 from app.bench.runner import Plan, Runner
 from app.bench.workloads import Workload, load_workloads
 from app.chat_command import model_path
-from app.cli import UsageError
+from app.cli import INTERRUPTED, UsageError
 from app.protocol import EngineOptions
 
 RUNS, MAX_TOKENS = 3, 300
@@ -30,7 +30,6 @@ _QUICK_RUNS, _QUICK_MAX_TOKENS = 1, 64
 _QUICK_MODES = ("off", "auto")
 _QUICK_N_CTX = 4096
 
-_INTERRUPTED = 130  # what shells expect after Ctrl+C
 _BAD_INPUT = 2
 
 
@@ -51,7 +50,7 @@ def run_bench(options: argparse.Namespace) -> int:
         return _BAD_INPUT if error.kind in ("bad_input", "bad_model") else 1
     except KeyboardInterrupt:
         progress.clear()
-        return _INTERRUPTED
+        return INTERRUPTED
     progress.clear()
     for line in outcome.skipped:
         print(f"slipstream: {line}", file=sys.stderr)

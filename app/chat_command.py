@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from app import paths
-from app.cli import UsageError
+from app.cli import INTERRUPTED, UsageError
 from app.engine_client import EngineClient, Event, WorkerLost
 from app.protocol import (
     DRAFTERS,
@@ -30,7 +30,6 @@ from app.settings import SettingsFile
 from model_store.library import list_models
 from model_store.starter import STARTER_NAME, starter_path
 
-_INTERRUPTED = 130  # what shells expect after Ctrl+C
 _BAD_INPUT = 2
 
 
@@ -145,7 +144,7 @@ class _Chat:
             return _failed(ended)
         assert isinstance(ended, Done)
         self._print(ended)
-        return _INTERRUPTED if interrupted else 0
+        return INTERRUPTED if interrupted else 0
 
     def _wait(self, kind: type[Loaded] | type[Done]) -> Event:
         """Handle events until one of ``kind``, or a failure."""

@@ -14,6 +14,7 @@ from typing import NoReturn
 from app.protocol import DRAFTERS, DrafterName
 
 USAGE_ERROR = 2
+INTERRUPTED = 130  # what shells expect after Ctrl+C
 
 
 class UsageError(Exception):
@@ -48,6 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UsageError as error:
         print(f"slipstream: {error}", file=sys.stderr)
         return USAGE_ERROR
+    except KeyboardInterrupt:  # before the answer began, or while it was being cleared away
+        return INTERRUPTED
     return _open_window()
 
 

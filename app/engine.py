@@ -257,7 +257,8 @@ class Engine:
         with self._lock:
             # One look: whoever cancels after it finds the pass it wants to stop.
             self._model.allow()
-            cancelled = [r for r in self._requests if r.message.request_id in self._cancelled]
+            ids = self._cancelled & self._active_ids if self._cancelled else ()
+            cancelled = [r for r in self._requests if r.message.request_id in ids] if ids else ()
         events: list[FromWorker] = []
         for request in cancelled:
             request.answer.finish()
@@ -331,6 +332,8 @@ class Engine:
     @staticmethod
     def _failures(request: _Request) -> tuple[str, ...]:
         """A line for each reason why links were switched off since the last look."""
+        if not request.sequence.chain.failures:
+            return ()
         names: dict[str, list[str]] = {}
         for name, reason in request.sequence.chain.failures.items():
             if name not in request.reported:

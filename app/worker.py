@@ -110,15 +110,13 @@ class Worker:
     def _collect(self) -> bool:
         """Take in what has arrived, waiting only when there is nothing to do. False at the end."""
         idle = not self._engine.busy and not self._waiting
-        while True:
-            try:
-                message = self._inbox.get(block=idle)
-            except queue.Empty:
-                return True
+        while idle or not self._inbox.empty():
+            message = self._inbox.get()  # nobody else takes from it, so this waits only when idle
             if message is None:
                 return False
             self._waiting.append(message)
             idle = False
+        return True
 
     def _ready_for(self, request: Request) -> bool:
         if isinstance(request, Generate):
