@@ -285,7 +285,7 @@ class Engine:
 
     def _chain(self, model: LoadedModel, drafting: DraftingParams, links: Sequence[Drafter]) -> Chain:
         if drafting.mode == "auto" and model.controller is not None:
-            return AutoChain(links, model.controller, self._clock, model.history)
+            return AutoChain(links, model.controller.fresh(), self._clock, model.history)
         return Chain(links, model.history)
 
     def _take_slot(self, tokens: list[int], target: Target) -> tuple[int, int]:

@@ -11,8 +11,6 @@ from msgspec import Struct
 
 from app import paths
 from app.cli import UsageError
-from drafting.controller import Controller
-from drafting.cost import CostCurve
 from drafting.replay import CURVES, MODES, Outcome, Recording, Trace, oracle_time, replay
 
 
@@ -54,7 +52,7 @@ def run_replay(options: argparse.Namespace) -> int:
         for curve, seconds in CURVES.items():
             oracles = [oracle_time(trace, seconds) for trace in recording.traces]
             for mode in MODES:
-                outcomes = _outcomes(recording.traces, mode, seconds)
+                outcomes = [replay(trace, mode, seconds) for trace in recording.traces]
                 for trace, outcome, oracle in zip(recording.traces, outcomes, oracles, strict=True):
                     rows.append(_row(recording, trace, curve, mode, outcome, oracle))
                     total = totals.setdefault((curve, mode), _Times())
@@ -68,12 +66,6 @@ def run_replay(options: argparse.Namespace) -> int:
     else:
         print(_table(totals))
     return 0
-
-
-def _outcomes(traces: Sequence[Trace], mode: str, curve: Mapping[int, float]) -> list[Outcome]:
-    """All traces in order, as in one long session."""
-    controller = Controller(CostCurve(curve))
-    return [replay(trace, mode, curve, controller) for trace in traces]
 
 
 def _read(file: Path) -> Recording:

@@ -18,6 +18,8 @@ _MEMORY = 0.8
 _PRIOR_WEIGHT = 2.0
 # Log odds that one outcome moves what a link says in every class, and how far that may go.
 _BIAS_RATE, _BIAS_LIMIT = 0.08, 3.0
+# An unknown link is believed less than it says: being right is noticed for free, being wrong costs.
+_FIRST_BIAS = -1.0
 _NO_WORD = 0.5  # confidence of a drafter that states none
 # Classes of confidence, in steps of log odds: 0.5 apart, from 0.02 to 0.998.
 _STEPS_PER_LOG_ODD = 2.0
@@ -50,12 +52,12 @@ class Acceptance:
 
     def _word(self, link: str, confidence: float) -> float:
         """What a link's word is worth, as it turned out lately whatever the class."""
-        odds = confidence / max(1.0 - confidence, 1e-6) * math.exp(self._bias.get(link, 0.0))
+        odds = confidence / max(1.0 - confidence, 1e-6) * math.exp(self._bias.get(link, _FIRST_BIAS))
         return odds / (1.0 + odds)
 
     def record(self, link: str, confidence: float, is_right: bool) -> None:
         surprise = is_right - self._word(link, confidence)
-        bias = self._bias.get(link, 0.0) + _BIAS_RATE * surprise
+        bias = self._bias.get(link, _FIRST_BIAS) + _BIAS_RATE * surprise
         self._bias[link] = max(-_BIAS_LIMIT, min(_BIAS_LIMIT, bias))
         key = (link, _class(confidence))
         right, seen = self._seen.get(key, (0.0, 0.0))
@@ -63,12 +65,19 @@ class Acceptance:
 
 
 class Controller:
-    """Decides for all sequences of one target: its costs and its links' acceptance are shared."""
+    """Decides for one answer. Costs are the target's; acceptance is learned anew for each answer:
+    what held for the last one is worth less than a short look (measured by replay)."""
 
     def __init__(self, costs: CostCurve) -> None:
         self.costs = costs
         self.acceptance = Acceptance()
         self.least_rows = 1  # exact mode pads shorter passes to this: up to there, drafts cost nothing
+
+    def fresh(self) -> Controller:
+        """One for the next answer: the same costs, nothing learned of the links."""
+        controller = Controller(self.costs)
+        controller.least_rows = self.least_rows
+        return controller
 
     def choose(self, link: str, confidence: Sequence[float], seconds_each: float = 0.0) -> Choice:
         """The best length for a draft with these confidences, PLAIN when none beats plain decoding.

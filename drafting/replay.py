@@ -66,18 +66,17 @@ class Outcome(Struct, frozen=True):
     time: float
 
 
-def replay(
-    trace: Trace, mode: str, curve: Mapping[int, float], controller: Controller, longest: int = 48
-) -> Outcome:
-    """Run ``mode`` over a trace. ``controller`` keeps what it learned, as in one long session.
+def replay(trace: Trace, mode: str, curve: Mapping[int, float], longest: int = 48) -> Outcome:
+    """Run ``mode`` over a trace. Drafters and controller start with nothing learned.
 
     Raises KeyError for an unknown mode.
     """
     history = History()
     names = tuple(LINKS) if mode in (CHAIN, AUTO) else (mode,)
     links = [LINKS[name](history) for name in names]
-    chain = AutoChain(links, controller, lambda: 0.0, history) if mode == AUTO else Chain(links, history)
     costs = CostCurve(curve)
+    auto = mode == AUTO
+    chain = AutoChain(links, Controller(costs), lambda: 0.0, history) if auto else Chain(links, history)
     answer = trace.answer
     chain.begin(trace.prompt)
     at = passes = drafted = accepted = 0

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from drafting.controller import Controller
-from drafting.cost import CostCurve
 from drafting.replay import CURVES, MODES, Trace, oracle_time, replay
 
 FLAT = {1: 1.0, 2: 1.0, 64: 1.0}
@@ -20,13 +18,13 @@ COPY = Trace("copy", "a copy", list(range(100, 140)), list(range(110, 140)))
 
 @pytest.mark.parametrize("mode", MODES)
 def test_text_without_repeats_is_plain(mode: str) -> None:
-    outcome = replay(PROSE, mode, CURVES["Q4_1"], Controller(CostCurve(CURVES["Q4_1"])))
+    outcome = replay(PROSE, mode, CURVES["Q4_1"])
     assert (outcome.passes, outcome.drafted, outcome.time) == (40, 0, 40.0)
 
 
 def test_a_copy_by_hand() -> None:
     """After 12 tokens map-k finds the passage and drafts the other 17 at once; the last is a bonus."""
-    outcome = replay(COPY, "map-k", FLAT, Controller(CostCurve(FLAT)))
+    outcome = replay(COPY, "map-k", FLAT)
     assert (outcome.passes, outcome.drafted, outcome.accepted, outcome.time) == (13, 17, 17, 13.0)
     # The suffix drafter, and so the oracle, needs one token of it.
     assert oracle_time(COPY, FLAT) == 2.0
@@ -36,9 +34,9 @@ def test_a_copy_by_hand() -> None:
 @pytest.mark.parametrize("curve", CURVES)
 def test_nobody_beats_the_oracle_and_the_same_comes_out_again(mode: str, curve: str) -> None:
     seconds = CURVES[curve]
-    first = replay(COPY, mode, seconds, Controller(CostCurve(seconds)))
+    first = replay(COPY, mode, seconds)
     assert oracle_time(COPY, seconds) <= first.time
-    assert first == replay(COPY, mode, seconds, Controller(CostCurve(seconds)))
+    assert first == replay(COPY, mode, seconds)
 
 
 def test_auto_on_the_traces_that_ship() -> None:
@@ -59,8 +57,7 @@ def test_auto_on_the_traces_that_ship() -> None:
         assert speed(curve, "auto") >= least
         assert speed(curve, "auto") >= max(speed(curve, mode) for mode in MODES if mode != "auto")
     auto = [row["time_ratio"] for row in rows if row["mode"] == "auto"]
-    # A text that seems to repeat itself and then does not costs a few passes before it is noticed.
-    assert min(auto) >= 0.85 and sum(ratio < 0.95 for ratio in auto) <= 0.03 * len(auto)
+    assert min(auto) >= 0.95
     tokens_per_pass = {mode: sum(r["tokens_per_pass"] for r in rows if r["mode"] == mode) for mode in MODES}
     assert tokens_per_pass["suffix"] > max(tokens_per_pass[m] for m in ("simple", "map-k", "mod"))
     assert all(r["oracle_ratio"] <= 1 + 1e-9 for r in rows)
