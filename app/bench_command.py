@@ -20,7 +20,7 @@ from app.bench.report import as_object, as_text
 from app.bench.runner import Plan, Runner
 from app.bench.workloads import Workload, load_workloads
 from app.chat_command import model_path
-from app.cli import INTERRUPTED, UsageError
+from app.cli import INTERRUPTED, UsageError, failure_status
 from app.protocol import EngineOptions
 
 RUNS, MAX_TOKENS = 3, 300
@@ -29,8 +29,6 @@ RUNS, MAX_TOKENS = 3, 300
 _QUICK_RUNS, _QUICK_MAX_TOKENS = 1, 64
 _QUICK_MODES = ("off", "auto")
 _QUICK_N_CTX = 4096
-
-_BAD_INPUT = 2
 
 
 def run_bench(options: argparse.Namespace) -> int:
@@ -47,7 +45,7 @@ def run_bench(options: argparse.Namespace) -> int:
     except BenchError as error:
         progress.clear()
         print(f"slipstream: {error}", file=sys.stderr)
-        return _BAD_INPUT if error.kind in ("bad_input", "bad_model") else 1
+        return failure_status(error.kind)
     except KeyboardInterrupt:
         progress.clear()
         return INTERRUPTED

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from app import paths
-from app.cli import INTERRUPTED, UsageError
+from app.cli import INTERRUPTED, UsageError, failure_status
 from app.engine_client import EngineClient, Event, WorkerLost
 from app.protocol import (
     DRAFTERS,
@@ -29,8 +29,6 @@ from app.protocol import (
 from app.settings import SettingsFile
 from model_store.library import list_models
 from model_store.starter import STARTER_NAME, starter_path
-
-_BAD_INPUT = 2
 
 
 def run_chat(options: argparse.Namespace) -> int:
@@ -205,4 +203,4 @@ class _Chat:
 
 def _failed(failure: Failed) -> int:
     print(f"slipstream: {failure.message}", file=sys.stderr)
-    return _BAD_INPUT if failure.kind in ("bad_input", "bad_model") else 1
+    return failure_status(failure.kind)

@@ -11,10 +11,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from app.protocol import DRAFTERS, DrafterName
+from app.protocol import DRAFTERS, DrafterName, FailureKind
 
 USAGE_ERROR = 2
 INTERRUPTED = 130  # what shells expect after Ctrl+C
+
+
+def failure_status(kind: FailureKind) -> int:
+    """The exit status for a request that failed: whether the input was to blame."""
+    return USAGE_ERROR if kind in ("bad_input", "bad_model") else 1
 
 
 class UsageError(Exception):

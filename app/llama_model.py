@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import psutil
 
 from app.chat_template import ChatTemplate, TemplateError, builtin_source
@@ -74,6 +75,7 @@ class LlamaModel:
         except ModelFileError as error:
             raise EngineError("bad_model", str(error)) from error
         model = self._model = _load(path, options, progress)
+        self._draft_model: Model | None = None
         self._options = options
         try:
             if not model.has_decoder or model.vocab_type == "none":
@@ -151,25 +153,14 @@ class LlamaModel:
         )
 
     def source(self, sampling: SamplingParams) -> LlamaSource:
-        return llama_source(
-            self._context,
-            temperature=sampling.temperature,
-            top_k=sampling.top_k,
-            top_p=sampling.top_p,
-            min_p=sampling.min_p,
-        )
+        return llama_source(self._context, **msgspec.structs.asdict(sampling))
 
     def links(self, drafting: DraftingParams, sampling: SamplingParams) -> list[Drafter]:
         names = dict.fromkeys(drafting.links)
         links = [self._drafters[name] for name in names if name in self._drafters]
         for link in links:
             if isinstance(link, DraftModel):
-                link.set_sampling(
-                    temperature=sampling.temperature,
-                    top_k=sampling.top_k,
-                    top_p=sampling.top_p,
-                    min_p=sampling.min_p,
-                )
+                link.set_sampling(**msgspec.structs.asdict(sampling))
         return links
 
     def exact_rows(self) -> ExactRows | None:
@@ -206,9 +197,8 @@ class LlamaModel:
             context.allow()
 
     def close(self) -> None:
-        draft_model: Model | None = getattr(self, "_draft_model", None)
-        if draft_model is not None:
-            draft_model.close()
+        if self._draft_model is not None:
+            self._draft_model.close()
         self._model.close()
 
     # ---- inside
