@@ -77,6 +77,11 @@ def replay(trace: Trace, mode: str, curve: Mapping[int, float], longest: int = 4
     costs = CostCurve(curve)
     auto = mode == AUTO
     chain = AutoChain(links, Controller(costs), lambda: 0.0, history) if auto else Chain(links, history)
+    return play(trace, chain, costs, longest)
+
+
+def play(trace: Trace, chain: Chain, costs: CostCurve, longest: int = 48) -> Outcome:
+    """Run a chain of any drafters over a trace."""
     answer = trace.answer
     chain.begin(trace.prompt)
     at = passes = drafted = accepted = 0
