@@ -136,6 +136,7 @@ class Engine:
         self._loop: Loop | None = None
         self._slots = 1
         self._kept: dict[int, list[int]] = {}  # slot -> tokens in its KV cache, while it is free
+        self._exact_slots: set[int] = set()  # those whose KV cache exact mode alone has computed
         self._requests: list[_Request] = []
         self._switched_off: dict[str, str] = {}  # links that failed with this model
         self._lock = threading.Lock()  # guards what cancel touches
@@ -168,6 +169,7 @@ class Engine:
         controller = model.controller
         self._loop = Loop(model.target, self._clock, controller.costs if controller else None)
         self._kept = {slot: [] for slot in range(self._slots)}
+        self._exact_slots.clear()
         return model.report
 
     def unload(self) -> None:
@@ -215,7 +217,7 @@ class Engine:
         answer = Answer(model.token_bytes, prepared.end_tokens, prepared.stops, prepared.closing)
         source = model.source(message.sampling)
         # Last, since everything before may fail and a slot that is taken must be given back.
-        slot, computed = self._take_slot(prepared.tokens, model.target)
+        slot, computed = self._take_slot(prepared.tokens, model.target, exact is not None)
         sequence = TokenSequence(
             seq=slot,
             tokens=prepared.tokens,
@@ -288,18 +290,26 @@ class Engine:
             return AutoChain(links, model.controller.fresh(), self._clock, model.history)
         return Chain(links, model.history)
 
-    def _take_slot(self, tokens: list[int], target: Target) -> tuple[int, int]:
+    def _take_slot(self, tokens: list[int], target: Target, exact: bool) -> tuple[int, int]:
         """The free slot whose KV cache shares the longest prefix with ``tokens``, cut to it.
 
-        At least the last token is computed again: its logits start the answer.
+        At least the last token is computed again: its logits start the answer. Exact mode takes
+        nothing that passes of any size have computed.
         """
-        shared = {slot: common_prefix(kept, tokens) for slot, kept in self._kept.items()}
+        shared = {
+            slot: common_prefix(kept, tokens) if slot in self._exact_slots or not exact else 0
+            for slot, kept in self._kept.items()
+        }
         slot = max(shared, key=lambda s: shared[s])
         computed = min(shared[slot], len(tokens) - 1)
         kept = self._kept.pop(slot)
         if computed < len(kept) and not target.rewind(slot, computed):
             target.forget(slot)
             computed = 0
+        if exact:
+            self._exact_slots.add(slot)
+        else:
+            self._exact_slots.discard(slot)
         return slot, computed
 
     def _report(self, step: Step) -> list[FromWorker]:

@@ -52,7 +52,7 @@ class Sequence:
 
     def remaining(self, n_ctx: int) -> int:
         """Tokens the answer may still get."""
-        room = n_ctx - len(self.tokens)
+        room = n_ctx - len(self.tokens) - max(0, self.least_rows - 2)  # padding needs places as well
         if self.max_new is None:
             return room
         return min(room, self.max_new - (len(self.tokens) - self.n_prompt))

@@ -226,6 +226,13 @@ def test_the_next_turn_reads_only_what_is_new(bench: Bench) -> None:
     assert again.reused_tokens == prompt - 1  # its last token's logits start the answer
 
 
+def test_exact_mode_reuses_only_what_exact_mode_has_computed(bench: Bench) -> None:
+    """Rows that were computed in passes of another size differ in their last bits."""
+    prompt = done(bench.ask("Hi")).stats.prompt_tokens
+    reused = [done(bench.ask("Hi", exact=exact)).stats.reused_tokens for exact in (True, True, False, True)]
+    assert reused == [0, prompt - 1, prompt - 1, 0]
+
+
 def test_a_long_prompt_reports_progress() -> None:
     bench = Bench(FakeReply(tokens_per_second=FAST))
     bench.load()
