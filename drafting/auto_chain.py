@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from drafting.chain import Chain
 from drafting.controller import PLAIN, Controller, stated_confidence
 from drafting.drafter import NO_DRAFT, Draft, Drafter, Draw
+from drafting.floor import Floor
 from drafting.history import History
+from drafting.silence import UNPAID, Silence
 
 # A costly drafter that did not pay is tried again after so many passes, each time less often.
 _FIRST_PAUSE = 32
@@ -41,22 +43,42 @@ class AutoChain(Chain):
         controller: Controller,
         clock: Callable[[], float],
         history: History | None = None,
+        floor: Floor | None = None,
     ) -> None:
-        super().__init__(links, history)
+        super().__init__(links, history, floor)
         self._controller = controller
         self._clock = clock
         self._costly: dict[str, _Costly] = {}
         self._offers: list[tuple[str, int, float]] = []  # link, first token, stated confidence
         self._drafted: list[float] = []  # stated confidences of the draft that was taken
+        self._unpaid: tuple[str, int, float] | None = None  # the best offer, where none was taken
+
+    @property
+    def silence(self) -> Silence:
+        if self._limit > 0 and self._unpaid is not None:
+            link, _, stated = self._unpaid
+            least, costs = self._controller.least_rows, self._controller.costs
+            rate = self._controller.acceptance.rate(link, stated)
+            cost = costs.relative(least + 1) / costs.relative(least)
+            return Silence(
+                UNPAID,
+                f"One more row makes a pass {cost:.2f} times as long, "
+                f"and {100 * rate:.0f} % of such guesses are right.",
+            )
+        if self._limit > 0 and any(is_costly(link) for link in self._awake()):
+            return Silence(UNPAID, "The draft model takes longer than its guesses save.")
+        return super().silence
 
     def propose(self, limit: int, draw: Draw) -> tuple[Draft, str | None]:
         self._speaker = None
+        self._limit = limit
+        self._unpaid = None
         self._offers.clear()
         self._drafted = []
         if limit < 1:
             return NO_DRAFT, None
         best, best_draft, speaker = PLAIN, NO_DRAFT, None
-        for link in list(self._links):
+        for link in self._awake():
             if is_costly(link):
                 continue
             draft = self._ask(link, limit, draw)
@@ -67,13 +89,14 @@ class AutoChain(Chain):
             choice = self._controller.choose(link.name, stated)
             if choice.gain > best.gain:
                 best, best_draft, speaker = choice, draft, link
-        for link in list(self._links):
+        for link in self._awake():
             if is_costly(link):
                 draft = self._ask_costly(link, limit, draw, best.gain)
                 if draft:
                     best, best_draft, speaker = best._replace(length=len(draft)), draft, link
                     break
         if speaker is None:
+            self._unpaid = max(self._offers, key=lambda offer: offer[2], default=None)
             return NO_DRAFT, None
         self._speaker = speaker
         taken = best_draft.cut(best.length)

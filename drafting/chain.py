@@ -6,7 +6,9 @@ import logging
 from collections.abc import Callable, Sequence
 
 from drafting.drafter import NO_DRAFT, Draft, Drafter, Draw, Interrupted
+from drafting.floor import Floor
 from drafting.history import History
+from drafting.silence import FAILED, NO_OFFER, NO_ROOM, OFF, PAUSED, Silence
 
 log = logging.getLogger(__name__)
 
@@ -17,12 +19,17 @@ class Chain:
     ``failures`` maps the name of such a link to the reason, for as long as the chain lives.
     """
 
-    def __init__(self, links: Sequence[Drafter], history: History | None = None) -> None:
-        """``history`` is what the links look things up in, where they share one."""
+    def __init__(
+        self, links: Sequence[Drafter], history: History | None = None, floor: Floor | None = None
+    ) -> None:
+        """``history`` is what the links look things up in, where they share one; ``floor`` pauses
+        those that are seldom right."""
         self._links = list(links)
         self._history = history
+        self._floor = floor or Floor()
         self.failures: dict[str, str] = {}
         self._speaker: Drafter | None = None
+        self._limit = 0  # of the last proposal
 
     @property
     def names(self) -> list[str]:
@@ -31,6 +38,7 @@ class Chain:
 
     def begin(self, tokens: Sequence[int]) -> None:
         self._speaker = None
+        self._floor.begin()
         if self._history is not None:
             self._history.begin(tokens)
         self._each(lambda link: link.begin(tokens))
@@ -41,17 +49,38 @@ class Chain:
         Raises Interrupted when a neural drafter's pass was stopped.
         """
         self._speaker = None
+        self._limit = limit
         if limit < 1:
             return NO_DRAFT, None
-        for link in list(self._links):
+        for link in self._awake():
             draft = self._ask(link, limit, draw)
             if draft:
                 self._speaker = link
                 return draft, link.name
         return NO_DRAFT, None
 
+    @property
+    def silence(self) -> Silence:
+        """Why the last proposal was empty."""
+        if not self._links:
+            reasons = "; ".join(f"{name}: {reason}" for name, reason in self.failures.items())
+            return Silence(FAILED, f"{reasons}.") if reasons else OFF
+        if self._limit < 1:
+            return NO_ROOM
+        paused = [(name, words) for name in self.names if (words := self._floor.paused(name))]
+        if paused:
+            return Silence(PAUSED, ". ".join(f"{name}: {words}" for name, words in paused) + ".")
+        return NO_OFFER
+
+    def _awake(self) -> list[Drafter]:
+        """The links that are not paused, in order."""
+        return [link for link in self._links if self._floor.limit(link.name)]
+
     def _ask(self, link: Drafter, limit: int, draw: Draw) -> Draft:
         """One link's draft; NO_DRAFT from one that fails, which is off from then on."""
+        limit = min(limit, self._floor.limit(link.name))
+        if limit < 1:
+            return NO_DRAFT
         try:
             draft = link.propose(limit, draw).cut(limit)
             for what in (draft.q, draft.confidence):
@@ -66,11 +95,14 @@ class Chain:
 
     def offers(self, limit: int, draw: Draw) -> list[Draft]:
         """What each link has to say, in order, without taking any of it."""
-        return [self._ask(link, limit, draw) for link in list(self._links)]
+        return [self._ask(link, limit, draw) for link in self._awake()]
 
     def commit(self, tokens: Sequence[int], drafted: int, accepted: int) -> None:
         """Tell every link what was added, and the last speaker how its draft fared."""
         speaker, self._speaker = self._speaker, None
+        self._floor.passed()
+        if speaker is not None:
+            self._floor.record(speaker.name, drafted, accepted)
 
         def follow(link: Drafter) -> None:
             if link is speaker:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from drafting.cost import CostCurve
 from drafting.drafter import NO_DRAFT, Draft
 from drafting.sequence import Sequence
+from drafting.silence import Silence
 from drafting.target import Row, Target
 from drafting.verification import verify
 
@@ -21,7 +22,8 @@ class Step(NamedTuple):
     """What one pass did for one sequence.
 
     No ``tokens`` means that the prompt is still being read: ``prefilled`` of it are computed.
-    ``drafter`` names whose draft was verified; the first ``accepted`` of ``tokens`` are its.
+    ``drafter`` names whose draft was verified; the first ``accepted`` of ``tokens`` are its. Where
+    there could have been a draft and was none, ``silence`` says why.
     """
 
     sequence: Sequence
@@ -30,6 +32,7 @@ class Step(NamedTuple):
     drafter: str | None = None
     drafted: int = 0
     accepted: int = 0
+    silence: Silence | None = None
 
 
 class _Plan(NamedTuple):
@@ -179,14 +182,17 @@ class Loop:
         )
         kept = self._keep(sequence, verified.tokens)
         accepted = min(verified.accepted, len(kept))
+        silence = sequence.chain.silence if plan.drafter is None and plan.take == 1 else None
         # Links are judged by what the target agreed with, also where the answer ended before.
         sequence.chain.commit(kept, len(draft), verified.accepted)
         sequence.stats.target_passes += 1
         sequence.stats.completion_tokens += len(kept)
         if plan.drafter is not None:
             sequence.stats.record_draft(plan.drafter, len(draft), accepted)
+        elif silence is not None:
+            sequence.stats.record_silence(silence.reason)
         self._rewind(sequence, plan.known + plan.padding, accepted)
-        return Step(sequence, sequence.n_prompt, kept, plan.drafter, len(draft), accepted)
+        return Step(sequence, sequence.n_prompt, kept, plan.drafter, len(draft), accepted, silence)
 
     def _keep(self, sequence: Sequence, tokens: list[int]) -> list[int]:
         """Add tokens to the answer until it ends; nothing after its end ever happened."""

@@ -36,6 +36,7 @@ class Statistics(Struct):
     A drafted token counts as accepted only when it was kept: one cut off by a stop, a length cap
     or the end of the context was drafted but not accepted, and the token the target adds itself
     (the corrected or bonus token) is neither. ``completion_tokens`` includes the end token.
+    ``undrafted`` counts the passes without a draft by the reason.
     """
 
     prompt_tokens: int = 0
@@ -48,6 +49,7 @@ class Statistics(Struct):
     draft_s: float = 0.0
     verify_s: float = 0.0
     by_drafter: dict[str, DrafterCounts] = {}
+    undrafted: dict[str, int] = {}
 
     @property
     def drafted(self) -> int:
@@ -76,6 +78,9 @@ class Statistics(Struct):
     def record_draft(self, drafter: str, drafted: int, accepted: int) -> None:
         self.by_drafter.setdefault(drafter, DrafterCounts()).record(drafted, accepted)
 
+    def record_silence(self, reason: str) -> None:
+        self.undrafted[reason] = self.undrafted.get(reason, 0) + 1
+
     def as_report(self) -> dict[str, object]:
         """The flat form that ``slipstream chat --json`` prints."""
         return {
@@ -92,6 +97,7 @@ class Statistics(Struct):
             "tokens_per_pass": self.tokens_per_pass,
             "draft_s": self.draft_s,
             "verify_s": self.verify_s,
+            "undrafted": self.undrafted,
             "by_drafter": {
                 name: {
                     "drafted": counts.drafted,
