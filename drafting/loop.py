@@ -85,8 +85,8 @@ class Loop:
             self._costs.observe(len(rows), decoded - drafted)
         steps = [self._commit(plan) for plan in plans]
         ended = self._clock()
-        for plan in plans:
-            self._account(plan.sequence, began, drafted, decoded, ended)
+        for plan, step in zip(plans, steps, strict=True):
+            self._account(plan, len(step.tokens), began, drafted, decoded, ended)
         self._active = [s for s in self._active if s.finished is None]
         return steps
 
@@ -221,8 +221,10 @@ class Loop:
             sequence.computed = 0
             sequence.chain.switch_off_all("this model's memory cannot drop rejected tokens")
 
-    @staticmethod
-    def _account(sequence: Sequence, began: float, drafted: float, decoded: float, ended: float) -> None:
+    def _account(
+        self, plan: _Plan, tokens: int, began: float, drafted: float, decoded: float, ended: float
+    ) -> None:
+        sequence = plan.sequence
         stats = sequence.stats
         if sequence.decoding_since is None:
             assert sequence.started is not None
@@ -230,7 +232,17 @@ class Loop:
             if stats.target_passes:
                 sequence.decoding_since = ended
                 stats.first_pass_tokens = stats.completion_tokens
-        else:
-            stats.decode_s = ended - sequence.decoding_since
-            stats.draft_s += drafted - began
-            stats.verify_s += decoded - drafted
+            return
+        draft_s, verify_s = drafted - began, decoded - drafted
+        plain_s = tokens * self._costs.seconds(sequence.least_rows) if self._costs is not None else 0.0
+        stats.decode_s = ended - sequence.decoding_since
+        stats.draft_s += draft_s
+        stats.verify_s += verify_s
+        stats.plain_s += plain_s
+        if plan.drafter is not None:
+            counts = stats.by_drafter[plan.drafter]
+            counts.pass_tokens += tokens
+            counts.draft_s += draft_s
+            counts.verify_s += verify_s
+            counts.rest_s += ended - decoded
+            counts.plain_s += plain_s

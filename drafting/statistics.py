@@ -10,7 +10,9 @@ class DrafterCounts(Struct):
 
     ``proposals`` counts non-empty drafts, ``drafted`` the tokens in them and ``accepted`` those of
     them that became part of the answer. ``drafted_at[i]`` and ``accepted_at[i]`` count the same
-    tokens by their place in the draft.
+    tokens by their place in the draft. The passes that verified its drafts, prefill apart, said
+    ``pass_tokens`` tokens in ``draft_s`` + ``verify_s`` + ``rest_s`` seconds; plain decoding would
+    have needed ``plain_s`` + ``rest_s`` for these, as far as its cost is known.
     """
 
     proposals: int = 0
@@ -18,6 +20,11 @@ class DrafterCounts(Struct):
     accepted: int = 0
     drafted_at: list[int] = []
     accepted_at: list[int] = []
+    pass_tokens: int = 0
+    draft_s: float = 0.0
+    verify_s: float = 0.0
+    rest_s: float = 0.0
+    plain_s: float = 0.0
 
     def record(self, drafted: int, accepted: int) -> None:
         """Count one draft of ``drafted`` tokens of which the first ``accepted`` were kept."""
@@ -29,6 +36,12 @@ class DrafterCounts(Struct):
             for i in range(n):
                 counts[i] += 1
 
+    @property
+    def speedup(self) -> float | None:
+        """Of the passes it drafted for, over plain decoding; None where that was not measured."""
+        took = self.draft_s + self.verify_s + self.rest_s
+        return (self.plain_s + self.rest_s) / took if self.plain_s > 0 and took > 0 else None
+
 
 class Statistics(Struct):
     """One answer in numbers. Times are in seconds, everything else counts tokens or passes.
@@ -36,7 +49,9 @@ class Statistics(Struct):
     A drafted token counts as accepted only when it was kept: one cut off by a stop, a length cap
     or the end of the context was drafted but not accepted, and the token the target adds itself
     (the corrected or bonus token) is neither. ``completion_tokens`` includes the end token.
-    ``undrafted`` counts the passes without a draft by the reason.
+    ``undrafted`` counts the passes without a draft by the reason. ``plain_s`` is the time that plain
+    decoding would have spent in the target for the same tokens, by what its passes cost just then;
+    0 where nobody knows.
     """
 
     prompt_tokens: int = 0
@@ -48,6 +63,7 @@ class Statistics(Struct):
     decode_s: float = 0.0
     draft_s: float = 0.0
     verify_s: float = 0.0
+    plain_s: float = 0.0
     by_drafter: dict[str, DrafterCounts] = {}
     undrafted: dict[str, int] = {}
 
@@ -75,6 +91,18 @@ class Statistics(Struct):
         tokens = self.completion_tokens - self.first_pass_tokens
         return tokens / self.decode_s if tokens > 0 and self.decode_s > 0 else None
 
+    @property
+    def rest_s(self) -> float:
+        """Decoding time in neither drafters nor target: sampling, text, the way out."""
+        return max(0.0, self.decode_s - self.draft_s - self.verify_s)
+
+    @property
+    def speedup(self) -> float | None:
+        """Over plain decoding by its measured cost, which has the same rest to do; None if unknown."""
+        return (
+            (self.plain_s + self.rest_s) / self.decode_s if self.plain_s > 0 and self.decode_s > 0 else None
+        )
+
     def record_draft(self, drafter: str, drafted: int, accepted: int) -> None:
         self.by_drafter.setdefault(drafter, DrafterCounts()).record(drafted, accepted)
 
@@ -97,6 +125,7 @@ class Statistics(Struct):
             "tokens_per_pass": self.tokens_per_pass,
             "draft_s": self.draft_s,
             "verify_s": self.verify_s,
+            "speedup": self.speedup,
             "undrafted": self.undrafted,
             "by_drafter": {
                 name: {
@@ -105,6 +134,7 @@ class Statistics(Struct):
                     "proposals": counts.proposals,
                     "drafted_at": counts.drafted_at,
                     "accepted_at": counts.accepted_at,
+                    "speedup": counts.speedup,
                 }
                 for name, counts in self.by_drafter.items()
             },

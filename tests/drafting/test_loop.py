@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from drafting.cost import CostCurve
 from drafting.distribution import Distribution
 from drafting.drafter import Draft, Drafter, Draw, Interrupted
 from drafting.loop import Loop
@@ -435,6 +436,38 @@ def test_times_come_from_the_clock() -> None:
     assert (stats.completion_tokens, stats.first_pass_tokens) == (4, 1)
     assert stats.tokens_per_second == pytest.approx(3 / 12)
     assert one.started == 0.0
+
+
+def test_speedup_is_told_from_what_plain_decoding_would_have_cost() -> None:
+    """The clock says one second for each part of a pass, the curve two for a plain row."""
+    text = plain_answer()
+    one = sequence(ToyTarget(), PROMPT, Oracle(text, [(2, 0), (0, 0), (1, 1)], start=len(PROMPT)), max_new=7)
+    loop = Loop(one.source, Ticks(), _Known({1: 2.0, 2: 2.0, 3: 2.0}))
+    loop.add(one)
+    while loop.busy:
+        loop.step()
+    stats, counts = one.stats, one.stats.by_drafter["oracle"]
+    # the prompt's own token, then 3, 1 and 2 tokens of three passes, which take 4 seconds each
+    assert (stats.completion_tokens, stats.target_passes, stats.decode_s) == (7, 4, 12.0)
+    assert (stats.plain_s, stats.rest_s) == (12.0, 6.0)
+    assert stats.speedup == pytest.approx((12 + 6) / 12)
+    assert (counts.pass_tokens, counts.plain_s) == (5, 10.0)
+    assert (counts.draft_s, counts.verify_s, counts.rest_s) == (2.0, 2.0, 2.0)
+    assert counts.speedup == pytest.approx((10 + 2) / 6)
+    assert stats.as_report()["speedup"] == stats.speedup
+
+
+def test_speedup_is_unknown_where_no_plain_pass_was_measured() -> None:
+    one = sequence(ToyTarget(), PROMPT, Oracle(plain_answer(), [(2, 0)], start=len(PROMPT)))
+    run(one.source, one)
+    assert one.stats.speedup is None and one.stats.by_drafter["oracle"].speedup is None
+
+
+class _Known(CostCurve):
+    """Learns nothing more."""
+
+    def observe(self, rows: int, seconds: float) -> None:
+        pass
 
 
 def test_speed_is_unknown_before_there_was_any_decoding() -> None:
