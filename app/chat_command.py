@@ -27,6 +27,7 @@ from app.protocol import (
     Started,
 )
 from app.settings import SettingsFile
+from app.speed_history import SpeedHistory
 from model_store.library import list_models
 from model_store.starter import STARTER_NAME, starter_path
 
@@ -142,6 +143,7 @@ class _Chat:
             return _failed(ended)
         assert isinstance(ended, Done)
         self._print(ended)
+        SpeedHistory(self._note).record(loaded.model, ended)
         return INTERRUPTED if interrupted else 0
 
     def _wait(self, kind: type[Loaded] | type[Done]) -> Event:
@@ -177,6 +179,8 @@ class _Chat:
         parts = [f"{stats.completion_tokens} tokens", f"first {stats.prefill_s:.2f} s"]
         if stats.tokens_per_second is not None:
             parts.append(f"{stats.tokens_per_second:.1f} tokens/s")
+        if stats.speedup is not None and stats.drafted:
+            parts.append(f"{stats.speedup:.2f}x plain decoding")
         if stats.acceptance_rate is not None:
             parts.append(f"{stats.acceptance_rate:.0%} of {stats.drafted} drafted accepted")
         if stats.tokens_per_pass is not None:

@@ -51,6 +51,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from app.replay_command import run_replay
 
             return run_replay(options)
+        if options.command == "stats":
+            from app.stats_command import run_stats
+
+            return run_stats(options)
     except UsageError as error:
         print(f"slipstream: {error}", file=sys.stderr)
         return USAGE_ERROR
@@ -139,6 +143,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     replay.add_argument("traces", nargs="*", type=Path, metavar="TRACE", help="recordings (default: ours)")
     replay.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    stats = commands.add_parser(
+        "stats",
+        help="how fast your models were lately, and what drafting brought",
+        description="Print speed, speed-up and acceptance by model pair, kind of text and drafter, "
+        "counted from your own answers in the window and from slipstream chat.",
+    )
+    stats.add_argument("--model", metavar="NAME", help="only this model, by the name the table shows")
+    stats.add_argument("--forget", action="store_true", help="drop what was counted")
+    stats.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     return parser
 
 

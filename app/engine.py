@@ -26,6 +26,7 @@ from app.protocol import (
     SamplingParams,
     Started,
 )
+from app.text_kind import repeated_share
 from drafting.auto_chain import AutoChain
 from drafting.chain import Chain
 from drafting.controller import Controller
@@ -366,6 +367,7 @@ class Engine:
             token_ids=answer.token_ids,
             seed=request.seed,
             stats=request.sequence.stats,
+            repeated=repeated_share(answer.token_ids, request.sequence.tokens[: request.sequence.n_prompt]),
         )
 
     def _fail(self, request: _Request, error: Exception) -> Failed:

@@ -221,7 +221,8 @@ class Chunk(Struct, frozen=True, tag=True, kw_only=True):
 
 
 class Done(Struct, frozen=True, tag=True, kw_only=True):
-    """The whole answer. ``token_ids`` are the tokens of the visible text, no end token or stop."""
+    """The whole answer. ``token_ids`` are the tokens of the visible text, no end token or stop;
+    ``repeated`` is the share of them (0 to 1) in longer runs that the prompt has as well."""
 
     request_id: int
     finish_reason: FinishReason
@@ -231,6 +232,7 @@ class Done(Struct, frozen=True, tag=True, kw_only=True):
     token_ids: tuple[int, ...]
     seed: int
     stats: Statistics
+    repeated: float = 0.0
 
 
 class Failed(Struct, frozen=True, tag=True):

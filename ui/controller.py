@@ -15,6 +15,7 @@ from app.protocol import (
     Failed,
     Loaded,
     LoadProgress,
+    ModelReport,
     Piece,
     PrefillProgress,
     SamplingParams,
@@ -47,16 +48,25 @@ class Engine(Protocol):
     def restart(self) -> None: ...
 
 
+class AnswerCounter(Protocol):
+    """The part of app.speed_history.BackgroundHistory that is used here."""
+
+    def record(self, model: ModelReport, done: Done) -> None: ...
+
+
 class Controller:
     """One chat with one engine. Events come in batches; the view hears of each change once."""
 
-    def __init__(self, engine: Engine, settings: Settings, view: View) -> None:
+    def __init__(
+        self, engine: Engine, settings: Settings, view: View, history: AnswerCounter | None = None
+    ) -> None:
         self.settings = settings
         self.conversation = Conversation()
         self.state = EngineState()
         self.numbers = LiveNumbers()
         self._engine = engine
         self._view = view
+        self._history = history
         self._load_id: int | None = None
         self._request_id: int | None = None
         self._answer: Message | None = None  # the one being written, or waiting for the model
@@ -219,6 +229,8 @@ class Controller:
         self._give_out()
         self.numbers.done(event.stats)
         answer.stats = event.stats
+        if self._history is not None and self.state.report is not None:
+            self._history.record(self.state.report, event)
         answer.cut_in_reasoning = event.cut_in_reasoning
         answer.cut_by_length = event.finish_reason == "length"
         if (answer.text, answer.reasoning) != (event.text, event.reasoning):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import (
     QAction,
     QCloseEvent,
@@ -32,6 +32,7 @@ from app import paths
 from app.engine_client import WORKER_COMMAND, Event
 from app.protocol import Piece
 from app.settings import Settings, SettingsFile
+from app.speed_history import BackgroundHistory, SpeedHistory
 from model_store.starter import starter_path
 from ui import theme as measures
 from ui.cards import NoticeLine, ProblemCard
@@ -57,6 +58,8 @@ _MOST_NOTICES = 3
 class MainWindow(QMainWindow):
     """``start`` brings up the engine and the model; the window can be used before they are there."""
 
+    _history_notice = Signal(str)  # comes from the thread that writes
+
     def __init__(
         self,
         theme: Theme,
@@ -69,7 +72,9 @@ class MainWindow(QMainWindow):
         self._settings_file = settings_file
         self._dialog: SettingsDialog | None = None
         self.bridge = EngineBridge(self._events, engine_command, self)
-        self.controller = Controller(self.bridge.client, settings, self)
+        self._history_notice.connect(self.notice)
+        self.history = BackgroundHistory(SpeedHistory(self._history_notice.emit))
+        self.controller = Controller(self.bridge.client, settings, self, self.history)
         self.library = ModelLibrary(self._models_folder, self)
         self.setWindowTitle("Slipstream")
         self.setMinimumSize(QSize(360, 360))
@@ -284,6 +289,7 @@ class MainWindow(QMainWindow):
         if self._dialog is not None:
             self._dialog.close()
         self.bridge.close()
+        self.history.close()
         self.library.close()
         super().closeEvent(event)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
@@ -14,6 +15,7 @@ from pytestqt.qtbot import QtBot
 
 from app.fake_script import FakeReply, FakeScript
 from app.settings import SettingsFile
+from app.speed_history import SpeedHistory
 from tests.ui.conftest import MakeWindow
 from ui.main_window import MainWindow
 
@@ -284,3 +286,27 @@ def test_page_up_in_the_composer_scrolls_the_messages(make_window: MakeWindow, q
     qtbot.keyClick(window.composer.edit, Qt.Key.Key_PageUp)
     assert not window.messages.following
     assert bar.value() < bar.maximum()
+
+
+def test_answers_are_counted_for_the_history_of_speed(make_window: MakeWindow, qtbot: QtBot) -> None:
+    window = make_window(FakeReply(text="some words here", drafts=((3, 3), (2, 0))))
+    ready(window, qtbot)
+    for _ in range(2):
+        say(window, qtbot, "hi")
+        answered(window, qtbot)
+    window.close()  # waits for what is still to be written
+    rows = SpeedHistory(pytest.fail).read()
+    assert [(row.target.name, row.kind, row.whole.ever.answers) for row in rows] == [("toy", "prose", 2)]
+    stats = [v.message.stats for v in window.messages.views() if v.message.role == "assistant"]
+    assert rows[0].whole.ever.drafted == sum(s.drafted for s in stats if s is not None) > 0
+
+
+def test_a_damaged_history_is_a_notice(make_window: MakeWindow, qtbot: QtBot, private_home: Path) -> None:
+    (private_home / "data").mkdir(parents=True, exist_ok=True)
+    (private_home / "data" / "speed.sqlite3").write_bytes(b"no database " * 1000)
+    window = make_window(FakeReply(text="some words here"))
+    ready(window, qtbot)
+    say(window, qtbot, "hi")
+    answered(window, qtbot)
+    qtbot.waitUntil(lambda: any("damaged" in text for text in window.notices()), timeout=WAIT)
+    assert window.messages.views()[-1].message.state == "done"
