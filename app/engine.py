@@ -33,6 +33,7 @@ from drafting.controller import Controller
 from drafting.distribution import Noise
 from drafting.drafter import Drafter, Interrupted
 from drafting.exact import ExactRows
+from drafting.floor import Floor
 from drafting.history import History, common_prefix
 from drafting.loop import Loop, Step
 from drafting.sequence import Sequence as TokenSequence
@@ -42,7 +43,10 @@ log = logging.getLogger(__name__)
 
 # Seeds are shown and stored as JSON numbers, which are exact up to 2^53.
 _SEED_LIMIT = 2**53
-NO_EXACT = "Exact mode is not to be had with this model on this machine; this is answered without it."
+NO_EXACT = (
+    "Exact mode is not to be had with this model on this machine: no two sizes of a pass compute the very "
+    "same. This is answered without it."
+)
 
 
 class EngineError(Exception):
@@ -51,6 +55,10 @@ class EngineError(Exception):
     def __init__(self, kind: FailureKind, message: str) -> None:
         super().__init__(message)
         self.kind = kind
+
+
+class NoExact(Exception):
+    """Exact mode is not to be had; says why in a sentence for a person."""
 
 
 @dataclass(frozen=True)
@@ -90,8 +98,8 @@ class LoadedModel(Protocol):
     def controller(self) -> Controller | None:
         """Decides in automatic mode; None where there is nothing to decide."""
 
-    def exact_rows(self) -> ExactRows | None:
-        """Pass sizes that compute the very same, found out when first asked; None if there are none."""
+    def exact_rows(self) -> ExactRows:
+        """Pass sizes that compute the very same, found out when first asked. Raises NoExact."""
 
     def token_bytes(self, token: int) -> bytes: ...
 
@@ -140,6 +148,7 @@ class Engine:
         self._exact_slots: set[int] = set()  # those whose KV cache exact mode alone has computed
         self._requests: list[_Request] = []
         self._switched_off: dict[str, str] = {}  # links that failed with this model
+        self._floor = Floor()  # what its links' drafts were worth
         self._lock = threading.Lock()  # guards what cancel touches
         self._active_ids: set[int] = set()
         self._cancelled: set[int] = set()
@@ -177,6 +186,7 @@ class Engine:
         model, self._model, self._loop = self._model, None, None
         self._kept.clear()
         self._switched_off.clear()
+        self._floor = Floor()
         if model is not None:
             model.close()
 
@@ -206,15 +216,20 @@ class Engine:
                 f"The prompt is longer than the context: {n_prompt:,} tokens, where {n_ctx - 1:,} fit. "
                 "Shorten the message, start a new chat, or choose a larger context in the settings.",
             )
+        named = message.seed is not None
         seed = secrets.randbelow(_SEED_LIMIT) if message.seed is None else message.seed
-        links = [
-            link
-            for link in model.links(message.drafting, message.sampling)
-            if link.name not in self._switched_off
-        ]
-        exact = model.exact_rows() if message.exact else None
+        notices = list(prepared.notices)
+        exact = None
+        if message.exact:
+            try:
+                exact = model.exact_rows()
+            except NoExact as error:
+                notices.append(str(error))
         if model.controller is not None:
             model.controller.least_rows = exact.least if exact else 1
+        chain = self._chain(model, message)
+        if chain.names and (shorter := _clamped(message.drafting.max_draft, model.target, exact)):
+            notices.append(shorter)
         answer = Answer(model.token_bytes, prepared.end_tokens, prepared.stops, prepared.closing)
         source = model.source(message.sampling)
         # Last, since everything before may fail and a slot that is taken must be given back.
@@ -223,9 +238,9 @@ class Engine:
             seq=slot,
             tokens=prepared.tokens,
             source=source,
-            chain=self._chain(model, message.drafting, links),
+            chain=chain,
             noise=Noise(seed),
-            mode="rejection" if message.seed is None else "reproducible",
+            mode="reproducible" if named or message.reproducible or message.exact else "rejection",
             take=answer.take,
             max_new=message.max_tokens,
             max_draft=message.drafting.max_draft,
@@ -233,7 +248,7 @@ class Engine:
             most_rows=exact.most if exact else 0,
             computed=computed,
         )
-        request = _Request(message, sequence, answer, source, seed)
+        request = _Request(message, sequence, answer, source, seed, set(chain.failures))
         loop.add(sequence)
         self._requests.append(request)
         with self._lock:
@@ -243,7 +258,7 @@ class Engine:
             prompt_tokens=n_prompt,
             reused_tokens=computed,
             seed=seed,
-            notices=prepared.notices + ((NO_EXACT,) if message.exact and not exact else ()),
+            notices=tuple(notices),
         )
 
     def cancel(self, request_id: int) -> None:
@@ -286,10 +301,19 @@ class Engine:
 
     # ---- inside
 
-    def _chain(self, model: LoadedModel, drafting: DraftingParams, links: Sequence[Drafter]) -> Chain:
+    def _chain(self, model: LoadedModel, message: Generate) -> Chain:
+        """The links asked for; those that failed before stay off, and the chain knows why."""
+        drafting, off = message.drafting, self._switched_off
+        offered = model.links(drafting, message.sampling)
+        links = [link for link in offered if link.name not in off]
+        self._floor.rate = drafting.floor
         if drafting.mode == "auto" and model.controller is not None:
-            return AutoChain(links, model.controller.fresh(), self._clock, model.history)
-        return Chain(links, model.history)
+            controller = model.controller.fresh()
+            chain: Chain = AutoChain(links, controller, self._clock, model.history, self._floor)
+        else:
+            chain = Chain(links, model.history, self._floor)
+        chain.failures.update({link.name: off[link.name] for link in offered if link.name in off})
+        return chain
 
     def _take_slot(self, tokens: list[int], target: Target, exact: bool) -> tuple[int, int]:
         """The free slot whose KV cache shares the longest prefix with ``tokens``, cut to it.
@@ -336,8 +360,9 @@ class Engine:
             drafter=step.drafter,
             drafted=step.drafted,
             accepted=step.accepted,
+            silence=step.silence,
             elapsed_s=self._clock() - started if started is not None else 0.0,
-            notices=self._failures(request),
+            notices=(*self._failures(request), *self._floor.news()),
         )
 
     @staticmethod
@@ -388,3 +413,17 @@ class Engine:
         with self._lock:
             self._active_ids.discard(request.message.request_id)
             self._cancelled.discard(request.message.request_id)
+
+
+def _clamped(max_draft: int, target: Target, exact: ExactRows | None) -> str | None:
+    """A sentence about drafts that must be shorter than asked for; None where they need not be."""
+    room = min(target.n_batch, target.n_outputs) - 1
+    why = "a pass has room for no more"
+    if exact is not None and 0 < exact.most <= room:
+        room, why = exact.most - 1, "exact mode needs passes of about one size"
+    if max_draft <= room:
+        return None
+    if room < 1:
+        return "Nothing is drafted: a pass has room for one token only."
+    tokens = "1 token" if room == 1 else f"{room} tokens"
+    return f"Drafts hold at most {tokens}, not {max_draft}: {why}."

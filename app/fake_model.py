@@ -117,7 +117,7 @@ class FakeModel:
         drafts = itertools.cycle(self._reply.drafts)
         return [_Prompter(self, drafts, self._reply.drafters)] if drafting.links else []
 
-    def exact_rows(self) -> ExactRows | None:
+    def exact_rows(self) -> ExactRows:
         return ExactRows(1, self.n_outputs)
 
     def token_bytes(self, token: int) -> bytes:

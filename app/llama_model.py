@@ -13,7 +13,7 @@ import msgspec
 import psutil
 
 from app.chat_template import ChatTemplate, TemplateError, builtin_source
-from app.engine import EngineError, Prepared
+from app.engine import NO_EXACT, EngineError, NoExact, Prepared
 from app.prompt import PromptBuilder
 from app.protocol import (
     DRAFTERS,
@@ -30,7 +30,7 @@ from app.reasoning import TAGS
 from drafting.controller import Controller
 from drafting.cost import CostCurve
 from drafting.draft_model import DraftModel
-from drafting.drafter import Drafter
+from drafting.drafter import ConfigurableDrafter, Drafter
 from drafting.exact import ExactRows
 from drafting.exact_check import DEPTH, POSITIONS, check
 from drafting.history import History
@@ -38,6 +38,7 @@ from drafting.llama_target import LlamaSource, LlamaTarget, llama_source
 from drafting.ngram_cache import NgramCache
 from drafting.ngram_map import NgramMap, NgramMapK4V, NgramSimple
 from drafting.ngram_mod import ModTable, NgramMod
+from drafting.parameters import AUTOMATIC
 from drafting.suffix import Suffix
 from model_store.check import ModelFileError, check_model_file
 from model_store.pairing import vocabulary_mismatch
@@ -53,6 +54,7 @@ CALIBRATION_S = 1.5
 _SIZES = (1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48)
 _ROUNDS = 2
 _UNCHECKED = ExactRows(0, 0)
+_ANY_ROWS = ExactRows(1, 0)  # where nothing is ever drafted, every answer is the plain one
 _CANNOT_REWIND = "this model's memory cannot drop rejected tokens"
 
 
@@ -155,17 +157,26 @@ class LlamaModel:
     def source(self, sampling: SamplingParams) -> LlamaSource:
         return llama_source(self._context, **msgspec.structs.asdict(sampling))
 
-    def links(self, drafting: DraftingParams, sampling: SamplingParams) -> list[Drafter]:
-        names = dict.fromkeys(drafting.links)
-        links = [self._drafters[name] for name in names if name in self._drafters]
-        for link in links:
+    def links(self, drafting: DraftingParams, sampling: SamplingParams) -> Sequence[Drafter]:
+        parameters = drafting.parameters if drafting.mode == "manual" else AUTOMATIC
+        names = [name for name in dict.fromkeys(drafting.links) if name in self._drafters]
+        links = [self._drafters[name] for name in names]
+        for name, link in zip(names, links, strict=True):
+            link.configure(parameters.of(name))
             if isinstance(link, DraftModel):
                 link.set_sampling(**msgspec.structs.asdict(sampling))
         return links
 
-    def exact_rows(self) -> ExactRows | None:
+    def exact_rows(self) -> ExactRows:
+        if self._model.is_recurrent or self._model.is_hybrid or self.target.n_outputs == 1:
+            return _ANY_ROWS
         if self._exact is _UNCHECKED:
-            self._exact = None if self._model.is_recurrent or self._model.is_hybrid else self._check_exact()
+            try:
+                self._exact = self._check_exact()
+            except EngineError as error:
+                raise NoExact(f"Exact mode could not be tried out with this model: {error}") from error
+        if self._exact is None:
+            raise NoExact(NO_EXACT)
         return self._exact
 
     def _check_exact(self) -> ExactRows | None:
@@ -251,12 +262,12 @@ class LlamaModel:
 
     def _make_drafters(
         self, request: Load, n_ctx: int
-    ) -> tuple[dict[DrafterName, Drafter], list[DrafterReport]]:
+    ) -> tuple[dict[DrafterName, ConfigurableDrafter], list[DrafterReport]]:
         """The drafters that can work with this model, and for each one whether and why not."""
         if self._model.is_recurrent or self._model.is_hybrid:
             return {}, [DrafterReport(name, _CANNOT_REWIND) for name in DRAFTERS]
         history = self.history
-        drafters: dict[DrafterName, Drafter] = {
+        drafters: dict[DrafterName, ConfigurableDrafter] = {
             "cache": NgramCache(),
             "simple": NgramSimple(history),
             "map-k": NgramMap(history),

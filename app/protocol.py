@@ -11,6 +11,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from drafting.parameters import LinkParameters
+from drafting.silence import Silence
 from drafting.statistics import Statistics
 
 PROTOCOL_VERSION = 1
@@ -60,12 +62,16 @@ class DraftingParams(Struct, frozen=True, kw_only=True):
     """Which drafters may speak and how many tokens a draft may hold.
 
     "auto" asks them all and takes the offer that is expected to pay most, or none; "manual" takes
-    the first that has something to say, in the order of ``links``.
+    the first that has something to say, in the order of ``links``, each with its ``parameters``.
+    A pass may have less room than ``max_draft``; the answer then says so. Links whose acceptance
+    rate falls below ``floor`` are paused; 0 pauses none.
     """
 
     mode: DraftMode = "auto"
     links: tuple[DrafterName, ...] = DRAFTERS
+    parameters: LinkParameters = LinkParameters()
     max_draft: Annotated[int, Meta(ge=1, le=1024)] = 48
+    floor: Annotated[float, Meta(ge=0.0, le=1.0)] = 0.0
 
 
 class EngineOptions(Struct, frozen=True, kw_only=True):
@@ -98,8 +104,9 @@ class Generate(Struct, frozen=True, tag=True, kw_only=True):
     """One answer to a conversation.
 
     ``seed`` None: the worker draws one from the operating system and reports it. A named seed makes
-    the text depend on target, prompt and seed alone, whatever drafts. ``exact``: drafted and plain
-    text are the same bit by bit also where rounding could turn a token. ``started_at`` (Unix seconds)
+    the text depend on target, prompt and seed alone, whatever drafts, and ``reproducible`` does so for
+    a drawn one. ``exact``: on top of that, drafted and plain text are the same bit by bit also where
+    rounding could turn a token. ``started_at`` (Unix seconds)
     is when the conversation began: templates that print a date see that moment, so that the date
     does not change under the prefix cache.
     """
@@ -110,6 +117,7 @@ class Generate(Struct, frozen=True, tag=True, kw_only=True):
     drafting: DraftingParams = DraftingParams()
     max_tokens: Annotated[int, Meta(ge=1)] | None = None
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] | None = None
+    reproducible: bool = False
     exact: bool = False
     stop: tuple[str, ...] = ()
     started_at: float | None = None
@@ -216,8 +224,9 @@ class Chunk(Struct, frozen=True, tag=True, kw_only=True):
     drafter: str | None = None  # whose draft was verified
     drafted: int = 0
     accepted: int = 0
+    silence: Silence | None = None  # why there was no draft, where there could have been one
     elapsed_s: float = 0.0  # since the request started, on the worker's clock
-    notices: tuple[str, ...] = ()  # a link that was switched off while it was at it
+    notices: tuple[str, ...] = ()  # a link that was switched off or paused while it was at it
 
 
 class Done(Struct, frozen=True, tag=True, kw_only=True):

@@ -13,6 +13,7 @@ import numpy as np
 from drafting.distribution import Distribution
 from drafting.drafter import NO_DRAFT, Draft, Draw, Interrupted
 from drafting.llama_target import LlamaSource, llama_source
+from drafting.parameters import AUTOMATIC, DraftModelParameters
 from drafting.target import Row
 from native.context import Context
 from native.errors import DecodeAborted
@@ -31,14 +32,9 @@ class DraftModel:
     name = "draft"
     costly = True
 
-    def __init__(self, context: Context, min_confidence: float = 0.75) -> None:
-        """``min_confidence``: below this share for its favourite token it stops drafting.
-
-        The rule looks at the distribution, never at the token drawn from it: a rule about the token
-        would change q behind the verifier's back.
-        """
+    def __init__(self, context: Context) -> None:
         self.context = context
-        self._min_confidence = min_confidence
+        self.configure(AUTOMATIC.draft)
         self._tokens: list[int] = []
         self._cached: list[int] = []
         self._matched = 0  # leading tokens of _cached known to equal those of _tokens
@@ -54,6 +50,14 @@ class DraftModel:
             else None
         )
 
+    def configure(self, parameters: DraftModelParameters) -> None:
+        """For the next answers.
+
+        ``p_min`` looks at the distribution, never at the token drawn from it: a rule about the token
+        would change q behind the verifier's back.
+        """
+        self._parameters = parameters
+
     def begin(self, tokens: collections.abc.Sequence[int]) -> None:
         self._tokens = list(tokens)
         self._matched = 0
@@ -66,7 +70,7 @@ class DraftModel:
 
     def propose(self, limit: int, draw: Draw) -> Draft:
         # The last drafted token is never decoded here, so the context needs one place less.
-        limit = min(limit, self.context.n_ctx - len(self._tokens) + 1)
+        limit = min(limit, self._parameters.n_max, self.context.n_ctx - len(self._tokens) + 1)
         if limit < 1:
             return NO_DRAFT
         try:
@@ -108,7 +112,7 @@ class DraftModel:
         position = len(self._tokens)
         while True:
             q, confidence = self._next()
-            if confidence < self._min_confidence:
+            if confidence < self._parameters.p_min:
                 break
             token = draw(q, position + len(drafted))
             drafted.append(token)

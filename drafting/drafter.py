@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from drafting.distribution import Distribution
 from drafting.history import History
@@ -44,6 +44,16 @@ class Draft:
             None if self.confidence is None else self.confidence[:length],
         )
 
+    def probable(self, p_min: float) -> Draft:
+        """Its leading tokens that, by its drafter's own estimate, are all right with probability
+        ``p_min`` (0 to 1) or more."""
+        reached = 1.0
+        for i, each in enumerate(self.confidence or ()):
+            reached *= each
+            if reached < p_min:
+                return self.cut(i)
+        return self
+
 
 NO_DRAFT = Draft()
 
@@ -66,6 +76,12 @@ class Drafter(Protocol):
 
     def judged(self, drafted: int, accepted: int) -> None:
         """How its last proposal fared."""
+
+
+class ConfigurableDrafter(Drafter, Protocol):
+    """A drafter with parameters (drafting.parameters), which take effect with the next answer."""
+
+    def configure(self, parameters: Any) -> None: ...
 
 
 class IndexDrafter:

@@ -101,6 +101,10 @@ class History:
             self._indexes[n] = NgramIndex(n, self.tokens)
         return self._indexes[n]
 
+    def drop_index(self, n: int) -> None:
+        """Nobody may need it any more; if somebody does, it is built again on its next use."""
+        self._indexes.pop(n, None)
+
     def begin(self, tokens: Sequence[int]) -> None:
         """Make these the tokens, keeping what is known of the prefix they share with the old."""
         kept = common_prefix(self.tokens, tokens)

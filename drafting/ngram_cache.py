@@ -6,6 +6,7 @@ The method is llama.cpp's lookup cache (``ngram-cache``), context tier.
 from __future__ import annotations
 
 from drafting.drafter import NO_DRAFT, Draft, Draw, HistoryDrafter
+from drafting.parameters import CacheParameters
 
 N_MAX = 4
 # By n: how often a context must have been seen, and what share its favourite must have, to be
@@ -43,6 +44,11 @@ class NgramCache(HistoryDrafter):
     def __init__(self) -> None:
         super().__init__()
         self._forget()
+        self.configure(CacheParameters())
+
+    def configure(self, parameters: CacheParameters) -> None:
+        """For the next answers; what is counted stays the same."""
+        self._parameters = parameters
 
     def _forget(self) -> None:
         # For each n, from the last n tokens to what followed. Most contexts occur once, and there
@@ -70,11 +76,14 @@ class NgramCache(HistoryDrafter):
             draft.append(token)
             confidence.append(sure)
             tail = [*tail[1 - N_MAX :], token]
-        return Draft(draft, confidence=confidence) if draft else NO_DRAFT
+        if not draft:
+            return NO_DRAFT
+        return Draft(draft, confidence=confidence).probable(self._parameters.p_min)
 
     def _most_likely(self, tail: list[int]) -> tuple[int, float] | None:
         """The favourite of the longest context that is sure enough, and how sure (0 to 1)."""
-        for n in range(len(tail), 0, -1):
+        longest, shortest = self._parameters.ngram_max, self._parameters.ngram_min
+        for n in range(min(len(tail), longest), shortest - 1, -1):
             followers = self._contexts[n].get(tuple(tail[-n:]))
             if followers is None:
                 continue

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from drafting.drafter import NO_DRAFT, Draft, Draw, IndexDrafter
 from drafting.history import History
+from drafting.parameters import MapParameters
 
 # How often the next token was the one after a match of 12, on recorded answers of small models.
 _CONFIDENCE = 0.96
@@ -24,6 +25,12 @@ class NgramMap(IndexDrafter):
         """``n``: length of the key; ``m``: longest draft; ``min_hits``: earlier occurrences needed."""
         super().__init__(history)
         self.n, self.m, self.min_hits = n, m, min_hits
+
+    def configure(self, parameters: MapParameters) -> None:
+        """For the next answers. Only another ``n`` needs another index of the history."""
+        if parameters.n != self.n:
+            self.history.drop_index(self.n)
+        self.n, self.m, self.min_hits = parameters.n, parameters.m, parameters.min_hits
 
     def propose(self, limit: int, draw: Draw) -> Draft:
         places = self.history.earlier(self.n, self.min_hits)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 
 from drafting.drafter import NO_DRAFT, Draft, Draw, HistoryDrafter
+from drafting.parameters import ModParameters
 
 _EMPTY = -1
 _FACTOR = 6364136223846793005  # Knuth's MMIX multiplier
@@ -20,8 +21,12 @@ class ModTable:
     """4 Mi entries of 4 bytes. Emptied when a quarter is full: beyond that, strangers collide."""
 
     def __init__(self, n: int = 24, bits: int = 22) -> None:
-        self.n = n
         self._bits = bits
+        self.set_n(n)
+
+    def set_n(self, n: int) -> None:
+        """Look up ``n`` tokens from now on; what was learned with another number is lost."""
+        self.n = n
         self._leaving = pow(_FACTOR, n, 1 << 64)
         self.clear()
 
@@ -69,6 +74,14 @@ class NgramMod(HistoryDrafter):
         self._table = table
         self.shortest, self.longest = shortest, longest
         self._forget()
+
+    def configure(self, parameters: ModParameters) -> None:
+        """For the next answers."""
+        self.shortest, self.longest = parameters.n_min, parameters.n_max
+        if parameters.n != self._table.n:
+            self._table.set_n(parameters.n)
+            self.history = []
+            self._forget()
 
     def _forget(self) -> None:
         """The table is everyone's and stays; only this sequence's own key starts over."""

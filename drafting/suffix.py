@@ -10,6 +10,7 @@ from bisect import bisect_right
 
 from drafting.drafter import NO_DRAFT, Draft, Draw, IndexDrafter
 from drafting.history import History
+from drafting.parameters import SuffixParameters
 
 # n and how many matches are looked at. A long key finds the matches that matter among many; the
 # short ones are for where it finds none.
@@ -40,8 +41,16 @@ class Suffix(IndexDrafter):
     def __init__(self, history: History | None = None, longest: int = 48) -> None:
         super().__init__(history)
         self.longest = longest
+        self._p_min = 0.0
+
+    def configure(self, parameters: SuffixParameters) -> None:
+        """For the next answers."""
+        self.longest, self._p_min = parameters.n_max, parameters.p_min
 
     def propose(self, limit: int, draw: Draw) -> Draft:
+        return self._longest_match(min(limit, self.longest)).probable(self._p_min)
+
+    def _longest_match(self, limit: int) -> Draft:
         matches = self._matches()
         if not matches:
             return NO_DRAFT
@@ -51,7 +60,7 @@ class Suffix(IndexDrafter):
         confidence: list[float] = []
         length = matches[0][1]
         alive = [place for place, _ in matches]
-        for i in range(min(limit, self.longest)):
+        for i in range(limit):
             # What follows a match that runs into the end goes on with the draft itself.
             nexts = [tokens[p + i] if p + i < n else drafted[p + i - n] for p in alive]
             token = nexts[0]
