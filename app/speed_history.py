@@ -141,7 +141,7 @@ class SpeedHistory:
 
     def read(self) -> list[KindHistory]:
         """All there is, by target, drafter and kind. Raises SpeedHistoryError."""
-        return self._do(_read) if self._file().exists() else []
+        return self._do(_read, begin="BEGIN") if self._file().exists() else []
 
     def forget(self, targets: Iterable[str] | None = None) -> int:
         """Drop the figures of these targets' keys, or all; how many answers those were.
@@ -159,24 +159,24 @@ class SpeedHistory:
         except OSError as error:
             raise SpeedHistoryError(_words(error)) from error
 
-    def _do(self, action: Callable[[sqlite3.Connection], _T]) -> _T:
+    def _do(self, action: Callable[[sqlite3.Connection], _T], begin: str = "BEGIN IMMEDIATE") -> _T:
         """Run ``action`` in one transaction. A damaged file is set aside and a new one begun."""
         path = self._file()
         found = _identity(path)
         try:
-            with _open(path) as db:
+            with _open(path, begin) as db:
                 return action(db)
         except _Foreign:
             pass
         except sqlite3.Error as error:
             if _code(error) not in _DAMAGED:
                 raise SpeedHistoryError(_words(error)) from error
-            log.warning("the speed history is damaged: %s", error)
+            log.info("the speed history is damaged: %s", error)
         try:
             # Another process may have been faster; its new file is left alone.
             if found == _identity(path):
                 self._set_aside(path)
-            with _open(path) as db:
+            with _open(path, begin) as db:
                 return action(db)
         except (_Foreign, sqlite3.Error, OSError) as error:
             raise SpeedHistoryError(_words(error)) from error
@@ -191,7 +191,6 @@ class SpeedHistory:
     def _tell(self, text: str) -> None:
         if text not in self._told:
             self._told.add(text)
-            log.warning("%s", text)
             self._on_notice(text)
 
     def _add(
@@ -250,7 +249,7 @@ class _Foreign(Exception):
 
 
 @contextlib.contextmanager
-def _open(path: Path) -> Iterator[sqlite3.Connection]:
+def _open(path: Path, begin: str) -> Iterator[sqlite3.Connection]:
     """A transaction, committed at the end. Raises sqlite3.Error, _Foreign, SpeedHistoryError."""
     db = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None)
     try:
@@ -258,7 +257,7 @@ def _open(path: Path) -> Iterator[sqlite3.Connection]:
             db.execute("BEGIN IMMEDIATE")
             _create(db)
             db.execute("COMMIT")
-        db.execute("BEGIN IMMEDIATE")
+        db.execute(begin)
         yield db
         db.execute("COMMIT")
     finally:

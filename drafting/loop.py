@@ -234,7 +234,11 @@ class Loop:
                 stats.first_pass_tokens = stats.completion_tokens
             return
         draft_s, verify_s = drafted - began, decoded - drafted
-        plain_s = tokens * self._costs.seconds(sequence.least_rows) if self._costs is not None else 0.0
+        plain_s = 0.0
+        if self._costs is not None:
+            # A pass without a draft is a plain one: it tells its cost itself.
+            each = self._costs.seconds(sequence.least_rows) if plan.drafter is not None else verify_s
+            plain_s = tokens * each
         stats.decode_s = ended - sequence.decoding_since
         stats.draft_s += draft_s
         stats.verify_s += verify_s
