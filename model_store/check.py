@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from model_store.classify import Classified, classify
+from model_store.fingerprint import TO_HASH
 from model_store.gguf_header import GgufError, GgufHeader, read_header
 from model_store.split import split_name
 
@@ -19,7 +20,8 @@ class ModelFileError(Exception):
 def check_model_file(path: Path, use: Literal["chat", "draft"]) -> GgufHeader:
     """Return the header of ``path`` when it can serve as ``use``; of a split model, that of its first part.
 
-    "draft" means an ordinary draft model, which runs in a context of its own. Raises ModelFileError.
+    "draft" means an ordinary draft model, which runs in a context of its own. The header is good for
+    a tokenizer fingerprint. Raises ModelFileError.
     """
     name = shown_name(path)
     split = split_name(path)
@@ -62,7 +64,7 @@ def _read(path: Path) -> GgufHeader:
     try:
         if path.is_dir():
             raise ModelFileError(f"{name} is a folder, not a GGUF file.")
-        return read_header(path)
+        return read_header(path, hash_arrays=TO_HASH)
     except FileNotFoundError:
         raise ModelFileError(f"{name} was not found in {path.parent}.") from None
     except OSError as error:

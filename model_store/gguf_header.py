@@ -7,6 +7,7 @@ passes here is one llama.cpp will at least open.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import stat
@@ -15,7 +16,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from model_store.ggml_types import GGML_TYPES
 
@@ -66,10 +67,14 @@ class TruncatedGguf(GgufError):
 
 
 class Skipped(NamedTuple):
-    """A value that was passed over: an array of ``length`` items, or a string of ``length`` bytes."""
+    """A value that was passed over: an array of ``length`` items, or a string of ``length`` bytes.
+
+    ``sha256`` is that of the strings in an array, with their lengths, where it was asked for.
+    """
 
     type: str
     length: int
+    sha256: bytes = b""
 
 
 Scalar = int | float | bool | str
@@ -118,10 +123,13 @@ class GgufHeader:
         return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def read_header(path: Path, keep_arrays: Collection[str] = ()) -> GgufHeader:
+def read_header(
+    path: Path, keep_arrays: Collection[str] = (), hash_arrays: Mapping[str, int] = MappingProxyType({})
+) -> GgufHeader:
     """Read the header of ``path`` and check that the file holds all the data it announces.
 
-    Arrays are skipped, except those named in ``keep_arrays`` with at most 4,096 items.
+    Arrays are skipped, except those named in ``keep_arrays`` with at most 4,096 items. The arrays of
+    strings named in ``hash_arrays`` are hashed from the item given there on.
     Raises TruncatedGguf when the file ends too early, GgufError for any other damage, and OSError
     when it cannot be read.
     """
@@ -130,12 +138,16 @@ def read_header(path: Path, keep_arrays: Collection[str] = ()) -> GgufHeader:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise GgufError("not a regular file")
-        return _Scanner(_Cursor(file, status.st_size), frozenset(keep_arrays)).scan()
+        return _Scanner(_Cursor(file, status.st_size), frozenset(keep_arrays), hash_arrays).scan()
 
 
 def _open_without_waiting(path: str, flags: int) -> int:
     # opening a FIFO that somebody named model.gguf would wait for a writer
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+class Digest(Protocol):
+    def update(self, data: bytes, /) -> None: ...
 
 
 class _Cursor:
@@ -179,8 +191,11 @@ class _Cursor:
     def u64(self) -> int:
         return int(_U64.unpack(self.take(8))[0])
 
-    def skip_strings(self, count: int) -> None:
-        """Pass over ``count`` strings; the loop that a vocabulary of 250,000 tokens spends its time in."""
+    def skip_strings(self, count: int, digest: Digest | None = None) -> None:
+        """Pass over ``count`` strings; the loop that a vocabulary of 250,000 tokens spends its time in.
+
+        ``digest`` takes in all their bytes.
+        """
         self.require(count * 8)
         unpack = _U64.unpack_from
         while count:
@@ -191,7 +206,12 @@ class _Cursor:
             while count and at <= last:
                 at += 8 + unpack(buffer, at)[0]
                 count -= 1
-            self.skip(at - self._at)
+            passed = at - self._at
+            while digest is not None and passed:
+                part = self.take(min(passed, _WINDOW))
+                digest.update(part)
+                passed -= len(part)
+            self.skip(passed)
 
     def _fill(self, length: int) -> None:
         """Make ``length`` bytes, known to be in the file, lie in the buffer."""
@@ -211,9 +231,10 @@ class _Cursor:
 
 
 class _Scanner:
-    def __init__(self, cursor: _Cursor, keep_arrays: frozenset[str]) -> None:
+    def __init__(self, cursor: _Cursor, keep_arrays: frozenset[str], hash_arrays: Mapping[str, int]) -> None:
         self._cursor = cursor
         self._keep_arrays = keep_arrays
+        self._hash_arrays = hash_arrays
         self._kept = 0  # bytes of strings
         self._walked = 0  # strings
 
@@ -321,6 +342,12 @@ class _Scanner:
             items = [self._single(key, kind) for _ in range(count)]
             kept = tuple(item for item in items if not isinstance(item, Skipped))
             return kept if len(kept) == count else Skipped("string", count)
+        if kind == _STRING and key in self._hash_arrays:
+            unhashed = min(self._hash_arrays[key], count)
+            cursor.skip_strings(unhashed)
+            digest = hashlib.sha256()
+            cursor.skip_strings(count - unhashed, digest)
+            return Skipped("string", count, digest.digest())
         if kind == _STRING:
             cursor.skip_strings(count)
             return Skipped("string", count)

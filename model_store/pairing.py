@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from model_store.fingerprint import FIRST_TOKEN
 from native.model import Model
 
 MAX_PADDING = 128
 """Vocabularies of one family differ in filler tokens at the end by up to this many."""
-_FIRST_COMPARED = 5  # the ids before are special tokens, whose texts vary between conversions
 
 
 def vocabulary_mismatch(target: Model, draft: Model) -> str | None:
@@ -17,7 +17,7 @@ def vocabulary_mismatch(target: Model, draft: Model) -> str | None:
         return f"vocabulary of {draft.n_vocab:,} tokens, target has {target.n_vocab:,}"
     if (draft.bos, draft.eos) != (target.bos, target.eos):
         return f"begin and end tokens {draft.bos} and {draft.eos}, target has {target.bos} and {target.eos}"
-    for token in range(_FIRST_COMPARED, min(target.n_vocab, draft.n_vocab)):
+    for token in range(FIRST_TOKEN, min(target.n_vocab, draft.n_vocab)):
         ours, theirs = draft.token_text(token), target.token_text(token)
         if ours != theirs:
             return f"token {token} is {ours!r}, in the target {theirs!r}"
