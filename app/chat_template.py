@@ -109,6 +109,7 @@ class ChatTemplate:
         """Raises TemplateError with the line for a template that cannot be parsed."""
         if len(source) > MAX_SOURCE_CHARS:
             raise TemplateError(f"the chat template is {len(source):,} characters long")
+        self.source = source
         self._tokens = {"bos_token": bos_token, "eos_token": eos_token}
         try:
             with _deadline(MAX_SECONDS):

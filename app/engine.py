@@ -63,12 +63,14 @@ class NoExact(Exception):
 
 @dataclass(frozen=True)
 class Prepared:
-    """What a model makes of a request. ``closing``: the tag ending thoughts that the prompt opened."""
+    """What a model makes of a request. ``closing``: the tag ending thoughts that the prompt opened;
+    ``grammar``: what the answer must follow, in a form that the model's ``source`` understands."""
 
     tokens: list[int]
     end_tokens: frozenset[int]
     stops: tuple[str, ...] = ()
     closing: str | None = None
+    grammar: str | None = None
     notices: tuple[str, ...] = ()
 
 
@@ -84,8 +86,8 @@ class LoadedModel(Protocol):
     def prepare(self, request: Generate) -> Prepared:
         """Raises EngineError for a request that this model cannot take."""
 
-    def source(self, sampling: SamplingParams) -> ClosableSource:
-        """Where the next token's distribution comes from, for one request."""
+    def source(self, sampling: SamplingParams, prepared: Prepared) -> ClosableSource:
+        """Where the next token's distribution comes from, for one request. Raises EngineError."""
 
     def links(self, drafting: DraftingParams, sampling: SamplingParams) -> Sequence[Drafter]:
         """The drafters that can draft for this model, in the order asked for."""
@@ -231,7 +233,7 @@ class Engine:
         if chain.names and (shorter := _clamped(message.drafting.max_draft, model.target, exact)):
             notices.append(shorter)
         answer = Answer(model.token_bytes, prepared.end_tokens, prepared.stops, prepared.closing)
-        source = model.source(message.sampling)
+        source = model.source(message.sampling, prepared)
         # Last, since everything before may fail and a slot that is taken must be given back.
         slot, computed = self._take_slot(prepared.tokens, model.target, exact is not None)
         sequence = TokenSequence(

@@ -34,6 +34,7 @@ from app.protocol import (
     Failed,
     FromWorker,
     Generate,
+    Grammar,
     Hello,
     Load,
     Loaded,
@@ -164,6 +165,7 @@ class EngineClient:
         reproducible: bool = False,
         exact: bool = False,
         stop: Sequence[str] = (),
+        grammar: Grammar | None = None,
         started_at: float | None = None,
     ) -> int:
         return self._request(
@@ -177,6 +179,7 @@ class EngineClient:
                 reproducible=reproducible,
                 exact=exact,
                 stop=tuple(stop),
+                grammar=grammar,
                 started_at=started_at,
             )
         )

@@ -110,7 +110,7 @@ class FakeModel:
         self._n_prompt = len(tokens)
         return Prepared(tokens=tokens, end_tokens=frozenset([_END]), stops=request.stop)
 
-    def source(self, sampling: SamplingParams) -> FakeModel:
+    def source(self, sampling: SamplingParams, prepared: Prepared) -> FakeModel:
         return self
 
     def links(self, drafting: DraftingParams, sampling: SamplingParams) -> Sequence[Drafter]:
@@ -163,7 +163,7 @@ class FakeModel:
 
     # ---- TokenSource
 
-    def at(self, output: int) -> Distribution:
+    def at(self, output: int, last: int | None) -> Distribution:
         return Distribution.certain(self.line(self._outputs[output] + 1))
 
     def line(self, position: int) -> int:

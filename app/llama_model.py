@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import logging
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ import psutil
 
 from app.chat_template import ChatTemplate, TemplateError, builtin_source
 from app.engine import NO_EXACT, EngineError, NoExact, Prepared
+from app.grammar import ROOT, answer_gbnf
 from app.prompt import PromptBuilder
 from app.protocol import (
     DRAFTERS,
@@ -43,8 +45,10 @@ from drafting.suffix import Suffix
 from model_store.check import ModelFileError, check_model_file
 from model_store.pairing import vocabulary_mismatch
 from native.context import Context, ContextOptions
-from native.errors import ContextError, LoadCancelled, NativeError
+from native.errors import ContextError, GrammarError, LoadCancelled, NativeError
+from native.grammar import Grammar
 from native.model import Model
+from native.sampler import SamplerOptions
 
 log = logging.getLogger(__name__)
 
@@ -93,6 +97,8 @@ class LlamaModel:
             template = self._choose_template(options.chat_template)
             notices += template.notices
             self._prompts = PromptBuilder(model, template.template)
+            # Without its prompt's doing, a model may think where its template knows of thoughts.
+            self._thoughts = [pair for pair in TAGS if any(tag in template.template.source for tag in pair)]
             self._end_tokens, self._stops = self._find_end(notices)
             self._thought_tags = frozenset(
                 token for tags in TAGS for tag in tags if (token := model.special_tokens.get(tag)) is not None
@@ -144,6 +150,17 @@ class LlamaModel:
             raise EngineError("bad_input", f"The model's chat template says: {error}") from error
         if not prompt.tokens:
             raise EngineError("bad_input", "The message is empty.")
+        grammar, notices = None, prompt.notices
+        if request.grammar is not None:
+            try:
+                grammar, unenforced = answer_gbnf(request.grammar, prompt.closing, self._thoughts)
+            except GrammarError as error:
+                raise EngineError("bad_input", f"The grammar cannot be used: {error}.") from error
+            notices += unenforced
+        unknown = [t for t in request.sampling.logit_bias if not 0 <= t < self._model.n_vocab]
+        if unknown:
+            n_vocab = self._model.n_vocab
+            raise EngineError("bad_input", f"There is no token {unknown[0]}: this model has {n_vocab:,}.")
         special = self._model.special_tokens
         return Prepared(
             tokens=prompt.tokens,
@@ -151,11 +168,22 @@ class LlamaModel:
             end_tokens=self._end_tokens | {special[s] for s in request.stop if s in special},
             stops=(*self._stops, *(s for s in request.stop if s not in special)),
             closing=prompt.closing,
-            notices=prompt.notices,
+            grammar=grammar,
+            notices=notices,
         )
 
-    def source(self, sampling: SamplingParams) -> LlamaSource:
-        return llama_source(self._context, **msgspec.structs.asdict(sampling))
+    def source(self, sampling: SamplingParams, prepared: Prepared) -> LlamaSource:
+        grammar = None
+        if prepared.grammar is not None:
+            # A control token shows no text, whatever the grammar takes it for.
+            hidden = frozenset(self._model.special_tokens.values()) - self._thought_tags
+            try:
+                grammar = Grammar(
+                    self._model, prepared.grammar, root=ROOT, ends=prepared.end_tokens, hidden=hidden
+                )
+            except GrammarError as error:
+                raise EngineError("bad_input", f"The grammar cannot be used: {error}.") from error
+        return llama_source(self._context, _options(sampling), prepared.tokens, grammar)
 
     def links(self, drafting: DraftingParams, sampling: SamplingParams) -> Sequence[Drafter]:
         parameters = drafting.parameters if drafting.mode == "manual" else AUTOMATIC
@@ -164,7 +192,7 @@ class LlamaModel:
         for name, link in zip(names, links, strict=True):
             link.configure(parameters.of(name))
             if isinstance(link, DraftModel):
-                link.set_sampling(**msgspec.structs.asdict(sampling))
+                link.set_sampling(_options(sampling))
         return links
 
     def exact_rows(self) -> ExactRows:
@@ -301,6 +329,13 @@ class LlamaModel:
         except BaseException:
             draft.close()
             raise
+
+
+def _options(sampling: SamplingParams) -> SamplerOptions:
+    """The same for llama.cpp, where a ban is an infinite bias."""
+    fields = msgspec.structs.asdict(sampling)
+    bias = {token: -math.inf if by <= -100.0 else by for token, by in sampling.logit_bias.items()}
+    return SamplerOptions(**fields | {"logit_bias": bias})
 
 
 def _load(path: Path, options: EngineOptions, progress: Callable[[float], bool]) -> Model:

@@ -49,13 +49,41 @@ class ChatMessage(Struct, frozen=True):
     content: str
 
 
+Bias = Annotated[float, Meta(ge=-100.0, le=100.0)]
+
+
 class SamplingParams(Struct, frozen=True, kw_only=True):
-    """How the next token is drawn; temperature 0 takes the most likely one."""
+    """How the next token is drawn; temperature 0 takes the most likely one.
+
+    Penalties are llama.cpp's and off by default. They look at the last ``penalty_last_n`` tokens of
+    prompt and answer together, -1 at all of them. ``logit_bias`` is added to the logits of single
+    tokens, by id; -100 bans a token.
+    """
 
     temperature: Annotated[float, Meta(ge=0.0, le=5.0)] = 0.8
     top_k: Annotated[int, Meta(ge=0)] = 40  # 0 keeps all
     top_p: Annotated[float, Meta(gt=0.0, le=1.0)] = 0.95
     min_p: Annotated[float, Meta(ge=0.0, le=1.0)] = 0.05
+    repeat_penalty: Annotated[float, Meta(gt=0.0, le=10.0)] = 1.0
+    frequency_penalty: Annotated[float, Meta(ge=-2.0, le=2.0)] = 0.0
+    presence_penalty: Annotated[float, Meta(ge=-2.0, le=2.0)] = 0.0
+    penalty_last_n: Annotated[int, Meta(ge=-1, le=2**20)] = 64
+    logit_bias: Annotated[dict[int, Bias], Meta(max_length=1024)] = {}
+
+
+class Gbnf(Struct, frozen=True, tag_field="type", tag="gbnf"):
+    """A grammar in llama.cpp's own language; its first rule is ``root``."""
+
+    text: str
+
+
+class JsonSchema(Struct, frozen=True, tag_field="type", tag="json_schema"):
+    """The answer is JSON that fits ``schema``, a JSON text; by default any object."""
+
+    schema: str = '{"type": "object"}'
+
+
+Grammar = Gbnf | JsonSchema
 
 
 class DraftingParams(Struct, frozen=True, kw_only=True):
@@ -108,7 +136,8 @@ class Generate(Struct, frozen=True, tag=True, kw_only=True):
     a drawn one. ``exact``: on top of that, drafted and plain text are the same bit by bit also where
     rounding could turn a token. ``started_at`` (Unix seconds)
     is when the conversation began: templates that print a date see that moment, so that the date
-    does not change under the prefix cache.
+    does not change under the prefix cache. ``grammar`` is what the answer must follow; a model's
+    thoughts before it need not.
     """
 
     request_id: int
@@ -120,6 +149,7 @@ class Generate(Struct, frozen=True, tag=True, kw_only=True):
     reproducible: bool = False
     exact: bool = False
     stop: tuple[str, ...] = ()
+    grammar: Grammar | None = None
     started_at: float | None = None
 
 

@@ -12,11 +12,11 @@ import numpy as np
 
 from drafting.distribution import Distribution
 from drafting.drafter import NO_DRAFT, Draft, Draw, Interrupted
-from drafting.llama_target import LlamaSource, llama_source
 from drafting.parameters import AUTOMATIC, DraftModelParameters
 from drafting.target import Row
 from native.context import Context
 from native.errors import DecodeAborted
+from native.sampler import SamplerChain, SamplerOptions
 
 _SEQ = 0
 _TOP = 10  # confidence is the favourite's share among this many, as in llama.cpp's draft sampler
@@ -38,17 +38,16 @@ class DraftModel:
         self._tokens: list[int] = []
         self._cached: list[int] = []
         self._matched = 0  # leading tokens of _cached known to equal those of _tokens
-        self._source: LlamaSource | None = None  # None: greedy
+        self._chain = SamplerChain(context.model.n_vocab, SamplerOptions())
 
-    def set_sampling(self, *, temperature: float, top_k: int, top_p: float, min_p: float) -> None:
-        """Draw the way the target will, from the next request on."""
-        if self._source is not None:
-            self._source.close()
-        self._source = (
-            llama_source(self.context, temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p)
-            if temperature > 0
-            else None
-        )
+    def set_sampling(self, options: SamplerOptions) -> None:
+        """Draw the way the target will, from the next request on.
+
+        Its grammar is left out: what it forbids is rejected, and looking at it takes time that a
+        small model does not have.
+        """
+        self._chain.close()
+        self._chain = SamplerChain(self.context.model.n_vocab, options, n_ctx=self.context.n_ctx)
 
     def configure(self, parameters: DraftModelParameters) -> None:
         """For the next answers.
@@ -61,9 +60,13 @@ class DraftModel:
     def begin(self, tokens: collections.abc.Sequence[int]) -> None:
         self._tokens = list(tokens)
         self._matched = 0
+        self._chain.begin(tokens)
 
     def commit(self, tokens: collections.abc.Sequence[int]) -> None:
         self._tokens.extend(tokens)
+        if self._chain.remembers:
+            for token in tokens:
+                self._chain.accept(token)
 
     def judged(self, drafted: int, accepted: int) -> None:
         """Its next pass is the same however the last draft fared."""
@@ -75,7 +78,8 @@ class DraftModel:
             return NO_DRAFT
         try:
             self._catch_up()
-            return self._draft(limit, draw)
+            with self._chain.trial():
+                return self._draft(limit, draw)
         except DecodeAborted as error:
             raise Interrupted(str(error)) from error
 
@@ -120,16 +124,19 @@ class DraftModel:
             confidences.append(min(confidence, 0.99))
             if len(drafted) == limit:
                 break
+            if self._chain.remembers:
+                self._chain.accept(token)
             self.context.decode([Row(_SEQ, token, len(self._cached), True)])
             self._cached.append(token)
         return Draft(drafted, qs, confidences) if drafted else NO_DRAFT
 
     def _next(self) -> tuple[Distribution, float]:
         """q after the last decoded token, and how sure it is of its favourite (0 to 1)."""
-        if self._source is not None:
-            q = self._source.distribution(0)
-            return q, float(q.probs.max())
         row = self.context.logits()[0]
+        if not self._chain.greedy:
+            q = Distribution(*self._chain.distribution(row))
+            return q, float(q.probs.max())
+        row = self._chain.shaped(row)
         top = row[np.argpartition(row, -_TOP)[-_TOP:]].astype(np.float64)
         confidence = 1.0 / np.exp(top - top.max()).sum()
         return Distribution.certain(int(row.argmax())), float(confidence)

@@ -7,9 +7,10 @@ import collections.abc
 from drafting.distribution import Distribution
 from drafting.drafter import Interrupted
 from drafting.target import Row
-from native.context import Context, Logits
+from native.context import Context
 from native.errors import DecodeAborted
-from native.sampler import SamplerChain
+from native.grammar import Grammar
+from native.sampler import SamplerChain, SamplerOptions
 
 
 class LlamaTarget:
@@ -34,24 +35,24 @@ class LlamaTarget:
 
 
 class LlamaSource:
-    """Next-token distributions from a context's logits: argmax without a chain, else sampled."""
+    """Next-token distributions from a context's logits: argmax without a chain, else the chain's.
+
+    The chain follows the answer by what it is told of each place (see TokenSource): rejected tokens
+    never reach it.
+    """
 
     def __init__(self, context: Context, chain: SamplerChain | None) -> None:
         self._context = context
         self._chain = chain
 
-    def at(self, output: int) -> Distribution | int:
+    def at(self, output: int, last: int | None) -> Distribution | int:
         row = self._context.logits()[output]
-        return int(row.argmax()) if self._chain is None else self._distribution(row)
-
-    def distribution(self, output: int) -> Distribution:
-        """The same for a drafter, which samples; the source must have a chain."""
-        return self._distribution(self._context.logits()[output])
-
-    def _distribution(self, row: Logits) -> Distribution:
-        if self._chain is None:
-            raise ValueError("a greedy source has no distribution")
-        return Distribution(*self._chain.distribution(row))
+        chain = self._chain
+        if chain is None:
+            return int(row.argmax())
+        if last is not None and chain.remembers:
+            chain.accept(last)
+        return chain.best(row) if chain.greedy else Distribution(*chain.distribution(row))
 
     def close(self) -> None:
         """Free the sampler chain; harmless when called again."""
@@ -60,12 +61,14 @@ class LlamaSource:
 
 
 def llama_source(
-    context: Context, *, temperature: float, top_k: int, top_p: float, min_p: float
+    context: Context,
+    options: SamplerOptions,
+    prompt: collections.abc.Sequence[int],
+    grammar: Grammar | None = None,
 ) -> LlamaSource:
-    """The source for one request's sampling settings; temperature 0 is greedy."""
-    if temperature == 0:
+    """The source for one answer behind ``prompt``; it closes ``grammar`` when it is closed."""
+    if options.plain_greedy and grammar is None:
         return LlamaSource(context, None)
-    chain = SamplerChain(
-        context.model.n_vocab, temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p
-    )
+    chain = SamplerChain(context.model.n_vocab, options, grammar, context.n_ctx)
+    chain.begin(prompt)
     return LlamaSource(context, chain)

@@ -172,10 +172,11 @@ class Loop:
             if plan.padding:
                 self._rewind(sequence, plan.padding, 0)
             return Step(sequence, min(sequence.computed, sequence.n_prompt), [])
-        first = plan.output
+        first, source, drafted = plan.output, sequence.source, draft.tokens
+        before = sequence.tokens[-1] if len(sequence.tokens) > sequence.n_prompt else None
         verified = verify(
             draft,
-            lambda i: sequence.source.at(first + i),
+            lambda i: source.at(first + i, drafted[i - 1] if i else before),
             sequence.noise,
             len(sequence.tokens),
             sequence.mode,

@@ -48,6 +48,11 @@ class Target(Protocol):
 class TokenSource(Protocol):
     """One sequence's view of a pass: the distribution its next token is drawn from."""
 
-    def at(self, output: int) -> Distribution | int:
+    def at(self, output: int, last: int | None) -> Distribution | int:
         """After the last pass's logits row ``output`` (counted over the rows with output); a bare
-        token where it is certain."""
+        token where it is certain.
+
+        ``last`` is the answer's token before this place, None at the answer's beginning. Each place
+        is asked for once, in order, and never behind a rejected token: so a source may follow the
+        text by it (penalties, grammar) and has nothing to take back.
+        """

@@ -36,3 +36,7 @@ class NoKvSlot(DecodeError):
 
 class DecodeAborted(DecodeError):
     """The pass was aborted by ``Context.abort``; its tokens are not in the KV cache."""
+
+
+class GrammarError(NativeError):
+    """A grammar that llama.cpp cannot take, or that leaves nothing to say; one line."""

@@ -102,7 +102,7 @@ class Model(Owned):
         while True:
             buffer = (ctypes.c_int32 * room)()
             n = lib.llama_tokenize(
-                self._vocab_handle, data, len(data), buffer, room, add_special, parse_special
+                self.vocab_handle, data, len(data), buffer, room, add_special, parse_special
             )
             if n >= 0:
                 return buffer[:n]
@@ -115,7 +115,7 @@ class Model(Owned):
         room = 64
         while True:
             buffer = ctypes.create_string_buffer(room)
-            n = lib.llama_token_to_piece(self._vocab_handle, token, buffer, room, 0, special)
+            n = lib.llama_token_to_piece(self.vocab_handle, token, buffer, room, 0, special)
             if n >= 0:
                 return buffer.raw[:n]
             room = -n
@@ -124,12 +124,12 @@ class Model(Owned):
         """A token as its vocabulary writes it, such as ``<|im_end|>``."""
         if not 0 <= token < self.n_vocab:
             raise NativeError(f"there is no token {token} in a vocabulary of {self.n_vocab}")
-        return bytes(lib.llama_vocab_get_text(self._vocab_handle, token) or b"").decode("utf-8", "replace")
+        return bytes(lib.llama_vocab_get_text(self.vocab_handle, token) or b"").decode("utf-8", "replace")
 
     @cached_property
     def special_tokens(self) -> dict[str, int]:
         """Control tokens by their text: what ``parse_special`` would recognise as markup."""
-        vocab = self._vocab_handle
+        vocab = self.vocab_handle
         return {
             text: token
             for token in range(self.n_vocab)
@@ -139,36 +139,37 @@ class Model(Owned):
     @cached_property
     def end_of_generation(self) -> frozenset[int]:
         """Every token that ends an answer, as llama.cpp knows them (eos, eot and their kin)."""
-        vocab = self._vocab_handle
+        vocab = self.vocab_handle
         return frozenset(t for t in range(self.n_vocab) if lib.llama_vocab_is_eog(vocab, t))
 
     @property
-    def _vocab_handle(self) -> Any:
-        self.handle  # noqa: B018  raises when closed: the vocabulary lives inside the model
+    def vocab_handle(self) -> Any:
+        """The ``llama_vocab`` pointer. Raises NativeError once closed: it lives inside the model."""
+        self.handle  # noqa: B018
         return self._vocab
 
     @cached_property
     def n_vocab(self) -> int:
-        return int(lib.llama_vocab_n_tokens(self._vocab_handle))
+        return int(lib.llama_vocab_n_tokens(self.vocab_handle))
 
     @cached_property
     def bos(self) -> int | None:
-        token = int(lib.llama_vocab_bos(self._vocab_handle))
+        token = int(lib.llama_vocab_bos(self.vocab_handle))
         return token if token >= 0 else None
 
     @cached_property
     def eos(self) -> int | None:
-        token = int(lib.llama_vocab_eos(self._vocab_handle))
+        token = int(lib.llama_vocab_eos(self.vocab_handle))
         return token if token >= 0 else None
 
     @cached_property
     def adds_bos(self) -> bool:
-        return bool(lib.llama_vocab_get_add_bos(self._vocab_handle))
+        return bool(lib.llama_vocab_get_add_bos(self.vocab_handle))
 
     @cached_property
     def vocab_type(self) -> str:
         """How it splits text, such as "BPE"; "none" for a file without a vocabulary."""
-        number = int(lib.llama_vocab_type(self._vocab_handle))
+        number = int(lib.llama_vocab_type(self.vocab_handle))
         return _VOCAB_TYPES.get(number, f"type {number}")
 
     # ---- metadata and abilities

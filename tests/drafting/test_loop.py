@@ -168,7 +168,7 @@ def test_end_token_inside_a_draft(ends: list[int]) -> None:
     class Accepting(ToyTarget):
         """Would say exactly what is drafted."""
 
-        def at(self, output: int) -> Distribution:
+        def at(self, output: int, last: int | None) -> Distribution:
             return Distribution.certain(next(said))
 
     class Follows(Idle):

@@ -82,7 +82,7 @@ class ToyTarget:
         self.forgotten.append(seq)
         self.kv[seq] = []
 
-    def at(self, output: int) -> Distribution:
+    def at(self, output: int, last: int | None) -> Distribution:
         return next_token(self._contexts[output], self._greedy)
 
 

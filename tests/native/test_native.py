@@ -22,7 +22,6 @@ from native.errors import (
 from native.log import lines_since, mark
 from native.model import Model
 from native.quantize import quantize
-from native.sampler import SamplerChain
 from tests.tiny_gguf import BOS, EOS, IM_END, IM_START, Tiny, write_llama
 
 OPTIONS = ContextOptions(
@@ -211,27 +210,6 @@ def test_memory_is_told(context: Context) -> None:
     exact = 2 * 256 * 32 * 2 * 4
     assert context.memory.kv == pytest.approx(exact, abs=0.01 * 2**20)  # it is logged to 0.01 MiB
     assert context.memory.compute > 0
-
-
-def test_the_chain_shapes_the_distribution_like_the_formula() -> None:
-    logits = np.random.default_rng(3).standard_normal(512).astype(np.float32) * 3
-    with SamplerChain(512, temperature=0.7) as chain:
-        ids, probs = chain.distribution(logits)
-    scaled = logits[ids].astype(np.float64) / 0.7
-    expected = np.exp(scaled - scaled.max())
-    np.testing.assert_allclose(probs, expected / expected.sum(), rtol=1e-4)
-    assert sorted(ids) == list(range(512))
-    with SamplerChain(512, temperature=1.0, top_k=5) as chain:
-        ids, probs = chain.distribution(logits)
-    assert set(ids) == set(np.argsort(logits)[-5:]) and probs.sum() == pytest.approx(1.0)
-    with SamplerChain(512, temperature=1.0, top_p=0.5) as chain:
-        ids, probs = chain.distribution(logits)
-    order = np.argsort(logits)[::-1]
-    full = np.exp(logits[order].astype(np.float64))
-    keep = int(np.searchsorted(np.cumsum(full / full.sum()), 0.5)) + 1
-    assert set(ids) == set(order[:keep])
-    with pytest.raises(NativeError):
-        SamplerChain(512, temperature=0.0)
 
 
 def test_quantising_changes_the_weights_and_leaves_nothing_behind_when_it_fails(
