@@ -14,7 +14,6 @@ from app import paths
 from app.cli import INTERRUPTED, UsageError, failure_status
 from app.engine_client import EngineClient, Event, WorkerLost
 from app.protocol import (
-    DRAFTERS,
     ChatMessage,
     Chunk,
     Done,
@@ -37,8 +36,8 @@ def run_chat(options: argparse.Namespace) -> int:
     prompt = sys.stdin.read() if options.prompt == "-" else options.prompt
     if not prompt.strip():
         raise UsageError("the message is empty")
-    links = DRAFTERS if options.spec is None else options.spec
-    if options.spec is not None and "draft" in links and options.draft_model is None:
+    drafting: DraftingParams = options.spec
+    if drafting.mode == "manual" and "draft" in drafting.links and options.draft_model is None:
         raise UsageError("the drafter 'draft' needs --draft-model FILE")
     if options.draft_model is not None and not options.draft_model.exists():
         raise UsageError(f"there is no draft model file {str(options.draft_model)!r}")
@@ -50,10 +49,10 @@ def run_chat(options: argparse.Namespace) -> int:
     sampling = settings.sampling_params()
     if options.temp is not None:
         sampling = SamplingParams(temperature=options.temp)
-    drafting = DraftingParams(
-        mode="auto" if options.spec in (None, ()) else "manual",
-        links=links,
+    drafting = msgspec.structs.replace(
+        drafting,
         max_draft=options.draft_max or settings.max_draft,
+        floor=settings.floor(drafting.mode) if options.draft_floor is None else options.draft_floor,
     )
     events: queue.SimpleQueue[Event] = queue.SimpleQueue()
     client = EngineClient(events.put)
@@ -68,7 +67,8 @@ def run_chat(options: argparse.Namespace) -> int:
             drafting=drafting,
             max_tokens=options.max_tokens or settings.max_tokens or None,
             seed=options.seed,
-            exact=options.exact,
+            reproducible=settings.verification == "reproducible",
+            exact=options.exact or settings.verification == "exact",
         )
     finally:
         client.close()
@@ -112,6 +112,7 @@ class _Chat:
         drafting: DraftingParams,
         max_tokens: int | None,
         seed: int | None,
+        reproducible: bool,
         exact: bool,
     ) -> int:
         draft = str(draft_model) if draft_model else None
@@ -129,6 +130,7 @@ class _Chat:
             drafting=drafting,
             max_tokens=max_tokens,
             seed=seed,
+            reproducible=reproducible,
             exact=exact,
         )
         interrupted = False
@@ -183,6 +185,8 @@ class _Chat:
             parts.append(f"{stats.speedup:.2f}x plain decoding")
         if stats.acceptance_rate is not None:
             parts.append(f"{stats.acceptance_rate:.0%} of {stats.drafted} drafted accepted")
+        elif stats.undrafted:
+            parts.append(f"nothing drafted: {max(stats.undrafted, key=stats.undrafted.__getitem__)}")
         if stats.tokens_per_pass is not None:
             parts.append(f"{stats.tokens_per_pass:.2f} tokens per target pass")
         for name, counts in stats.by_drafter.items():

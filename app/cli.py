@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from app.protocol import DRAFTERS, DrafterName, FailureKind
+from app.protocol import DRAFTERS, FailureKind
+from app.spec import parse_spec, spec_help
 
 USAGE_ERROR = 2
 INTERRUPTED = 130  # what shells expect after Ctrl+C
@@ -86,22 +87,6 @@ def has_display() -> bool:
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def drafters(text: str) -> tuple[DrafterName, ...] | None:
-    """The links that ``--spec`` asks for, None for "auto". Raises argparse.ArgumentTypeError."""
-    if text == "auto":
-        return None
-    if text == "off":
-        return ()
-    known = {name: name for name in DRAFTERS}
-    links: list[DrafterName] = []
-    for name in (part.strip() for part in text.split(",")):
-        if name not in known:
-            choice = ", ".join(("auto", "off", *DRAFTERS))
-            raise argparse.ArgumentTypeError(f"unknown drafter {name!r} (choose from {choice})")
-        links.append(known[name])
-    return tuple(dict.fromkeys(links))
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="slipstream",
@@ -112,6 +97,8 @@ def _parser() -> argparse.ArgumentParser:
         "chat",
         help="answer one prompt on the terminal",
         description="Stream the answer to one prompt and print what drafting did for it.",
+        epilog=spec_help(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     chat.add_argument("prompt", help='what to say to the model; "-" reads it from standard input')
     chat.add_argument("-m", "--model", metavar="MODEL", help="a GGUF file (default: the starter model)")
@@ -120,13 +107,20 @@ def _parser() -> argparse.ArgumentParser:
     )
     chat.add_argument(
         "--spec",
-        type=drafters,
+        type=parse_spec,
         default="auto",
         metavar="auto|off|LIST",
-        help=f"drafters, separated by commas, out of {', '.join(DRAFTERS)} (default: auto)",
+        help="who drafts: auto (the default) drafts where it pays; in a list, such as "
+        "simple:n=8,m=24,map-k, the first that has something to say speaks",
     )
     chat.add_argument("--draft-max", type=_count, metavar="N", help="longest draft in tokens")
-    chat.add_argument("--temp", type=_temperature, metavar="T", help="temperature; 0 is greedy")
+    chat.add_argument(
+        "--draft-floor",
+        type=_decimal(0.0, 1.0),
+        metavar="RATE",
+        help="pause a drafter while less than this share of what it drafts is accepted; 0 never does",
+    )
+    chat.add_argument("--temp", type=_decimal(0.0, 5.0), metavar="T", help="temperature; 0 is greedy")
     chat.add_argument("--seed", type=_seed, metavar="N", help="makes the answer reproducible")
     chat.add_argument(
         "--exact", action="store_true", help="the same text with and without drafting, bit by bit"
@@ -214,11 +208,21 @@ def _number(text: str, least: int, most: int) -> int:
     return number
 
 
-def _temperature(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
-    if not 0.0 <= number <= 5.0:
-        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 5")
-    return number
+def _decimal(least: float, most: float) -> Callable[[str], float]:
+    def parse(text: str) -> float:
+        try:
+            number = float(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+        if not least <= number <= most:
+            raise argparse.ArgumentTypeError(f"{text} is not between {least:g} and {most:g}")
+        return number
+
+    return parse
+
+
+def _logit_bias(text: str) -> tuple[int, float]:
+    token, equals, bias = text.partition("=")
+    if not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} is not ID=BIAS")
+    return _number(token, 0, 2**31 - 1), _decimal(-100.0, 100.0)(bias)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -19,8 +19,11 @@ from app.protocol import (
     EngineOptions,
     SamplingParams,
 )
+from drafting.parameters import LinkParameters
 
 log = logging.getLogger(__name__)
+
+Verification = Literal["automatic", "reproducible", "exact"]
 
 
 class Settings(Struct, kw_only=True):
@@ -55,6 +58,14 @@ class Settings(Struct, kw_only=True):
         tuple[DrafterName, ...],
         Meta(title="Drafters", description="Who may guess; the first with something to say speaks."),
     ] = DRAFTERS
+    order: Annotated[
+        tuple[DrafterName, ...],
+        Meta(title="Order", description="Who is asked first in manual mode, with those that are off."),
+    ] = DRAFTERS
+    parameters: Annotated[
+        LinkParameters,
+        Meta(title="Parameters", description="What each drafter goes by in manual mode."),
+    ] = LinkParameters()
     max_draft: Annotated[
         int,
         Meta(
@@ -64,6 +75,34 @@ class Settings(Struct, kw_only=True):
             description="How many tokens a drafter may guess before the model checks them.",
         ),
     ] = 48
+    floor_auto: Annotated[
+        float,
+        Meta(
+            ge=0.0,
+            le=1.0,
+            title="Floor",
+            description="Pauses a drafter while less than this share of what it drafts is accepted; "
+            "0 leaves that to auto, which knows what drafts cost.",
+        ),
+    ] = 0.0
+    floor_manual: Annotated[
+        float,
+        Meta(
+            ge=0.0,
+            le=1.0,
+            title="Floor",
+            description="Pauses a drafter while less than this share of what it drafts is accepted, "
+            "and tries it again now and then; 0 never pauses one.",
+        ),
+    ] = 0.2
+    verification: Annotated[
+        Verification,
+        Meta(
+            title="Verification",
+            description="Automatic: answers follow the model's own distribution. Reproducible: a seed gives "
+            "the same text whoever drafts. Exact: rounding cannot change it either; a little slower.",
+        ),
+    ] = "automatic"
     temperature: Annotated[
         float,
         Meta(
@@ -116,9 +155,18 @@ class Settings(Struct, kw_only=True):
     def drafting_params(self) -> DraftingParams:
         return DraftingParams(
             mode=self.draft_mode,
-            links=self.links if self.drafting else (),
+            links=tuple(name for name in self.chain() if name in self.links) if self.drafting else (),
+            parameters=self.parameters,
             max_draft=self.max_draft,
+            floor=self.floor(self.draft_mode),
         )
+
+    def chain(self) -> tuple[DrafterName, ...]:
+        """All drafters in the order chosen; those that a file does not name come last."""
+        return tuple(dict.fromkeys((*self.order, *DRAFTERS)))
+
+    def floor(self, mode: DraftMode) -> float:
+        return self.floor_auto if mode == "auto" else self.floor_manual
 
     def engine_options(self, model_path: str) -> EngineOptions:
         return EngineOptions(
@@ -155,13 +203,24 @@ class SettingsFile:
 
 def _lenient(values: dict[str, object]) -> Settings:
     """Every value that still means something; the others fall back to their defaults."""
-    settings = Settings()
-    for field in msgspec.structs.fields(Settings):
-        if field.name in values:
-            try:
-                value = msgspec.convert(values[field.name], field.type)
-            except msgspec.ValidationError as error:
-                log.warning("the setting %s has its default: %s", field.name, error)
-                continue
-            setattr(settings, field.name, value)
-    return settings
+    return _converted(values, Settings, "")
+
+
+_AnyStruct = TypeVar("_AnyStruct", bound=Struct)
+
+
+def _converted(values: dict[str, object], kind: type[_AnyStruct], where: str) -> _AnyStruct:
+    kept: dict[str, object] = {}
+    for field in msgspec.structs.fields(kind):
+        if field.encode_name not in values:
+            continue
+        value, name = values[field.encode_name], f"{where}{field.encode_name}"
+        inner = type(field.default)
+        try:
+            if issubclass(inner, Struct) and isinstance(value, dict):
+                kept[field.name] = _converted(value, inner, f"{name}.")
+            else:
+                kept[field.name] = msgspec.convert(value, field.type)
+        except (msgspec.ValidationError, ValueError) as error:
+            log.warning("the setting %s has its default: %s", name, error)
+    return kind(**kept)

@@ -35,7 +35,7 @@ class CacheParameters(Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if self.ngram_min > self.ngram_max:
-            raise ValueError("ngram_min is larger than ngram_max")
+            raise ValueError(f"ngram_min ({self.ngram_min}) is larger than ngram_max ({self.ngram_max})")
 
 
 class MapParameters(Struct, frozen=True, kw_only=True):
@@ -85,7 +85,7 @@ class ModParameters(Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if self.n_min > self.n_max:
-            raise ValueError("n_min is larger than n_max")
+            raise ValueError(f"n_min ({self.n_min}) is larger than n_max ({self.n_max})")
 
 
 class SuffixParameters(Struct, frozen=True, kw_only=True):

@@ -40,6 +40,8 @@ class Engine(Protocol):
         sampling: SamplingParams,
         drafting: DraftingParams,
         max_tokens: int | None,
+        reproducible: bool,
+        exact: bool,
         started_at: float | None,
     ) -> int: ...
 
@@ -360,6 +362,8 @@ class Controller:
             sampling=settings.sampling_params(),
             drafting=settings.drafting_params(),
             max_tokens=settings.max_tokens or None,
+            reproducible=settings.verification == "reproducible",
+            exact=settings.verification == "exact",
             started_at=self.conversation.started_at,
         )
 

@@ -13,6 +13,7 @@ import pytest
 from app import files
 from app.protocol import DRAFTERS
 from app.settings import Settings, SettingsFile
+from drafting.parameters import CacheParameters, LinkParameters, MapParameters
 
 
 @pytest.fixture
@@ -30,6 +31,9 @@ def test_round_trip(file: SettingsFile) -> None:
         model="/models/ü.gguf",
         draft_model="/d.gguf",
         links=("mod", "cache"),
+        order=("mod", "simple", "cache"),
+        floor_manual=0.35,
+        verification="exact",
         max_draft=64,
         temperature=0.0,
         max_tokens=200,
@@ -78,7 +82,8 @@ def test_a_damaged_file_is_set_aside(file: SettingsFile, content: bytes) -> None
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"temperature": "warm"}, {"temperature": 99}, {"n_ctx": 1}, {"links": ["telepathy"]}]
+    "wrong",
+    [{"temperature": "warm"}, {"temperature": 99}, {"n_ctx": 1}, {"links": ["telepathy"]}, {"order": 3}],
 )
 def test_a_value_that_means_nothing_costs_only_itself(file: SettingsFile, wrong: dict[str, object]) -> None:
     file.path.write_text(json.dumps({"system_prompt": "Be brief.", **wrong}))
@@ -136,6 +141,41 @@ def test_what_the_engine_is_asked_for() -> None:
     options = settings.engine_options("m")
     assert (options.n_ctx, options.n_threads, options.chat_template) == (512, 2, "gemma")
     assert settings.engine_options("other").chat_template is None
+
+
+def test_links_are_asked_for_in_the_order_chosen() -> None:
+    settings = Settings(order=("mod", "cache", "mod"), links=("cache", "suffix", "mod"))
+    assert settings.chain() == ("mod", "cache", *(name for name in DRAFTERS if name not in ("mod", "cache")))
+    assert settings.drafting_params().links == ("mod", "cache", "suffix")
+
+
+def test_each_mode_has_its_floor() -> None:
+    assert Settings().drafting_params().floor == 0.0
+    assert Settings(draft_mode="manual").drafting_params().floor == 0.2
+    assert Settings(draft_mode="manual", floor_manual=0.0).drafting_params().floor == 0.0
+    assert Settings(floor_auto=0.3).drafting_params().floor == 0.3
+
+
+def test_parameters_are_kept_and_a_bad_one_costs_only_itself(
+    file: SettingsFile, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("WARNING")
+    settings = Settings(parameters=LinkParameters(map_k=MapParameters(n=8), cache=CacheParameters(p_min=0.5)))
+    file.save(settings)
+    assert file.load() == settings
+    assert settings.drafting_params().parameters == settings.parameters
+    content = json.loads(file.path.read_text())
+    assert content["parameters"]["map-k"]["n"] == 8
+    content["parameters"]["map-k"]["m"] = 0
+    content["parameters"]["simple"] = "fast"
+    content["parameters"]["mod"] = {"n_min": 9, "n_max": 3}
+    file.path.write_text(json.dumps(content))
+    assert file.load() == settings
+    assert [record.args[0] for record in caplog.records if record.args] == [
+        "parameters.simple",
+        "parameters.map-k.m",
+        "parameters.mod",
+    ]
 
 
 def test_two_settings_do_not_share_their_templates() -> None:
