@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -104,37 +103,3 @@ class IndexDrafter:
 
     def judged(self, drafted: int, accepted: int) -> None:
         """Look-ups are the same however the last one fared."""
-
-
-class HistoryDrafter(ABC):
-    """Base of the n-gram drafters that learn: keeps the tokens and takes them in one at a time."""
-
-    name = ""
-
-    def __init__(self) -> None:
-        self.history: list[int] = []
-
-    def begin(self, tokens: Sequence[int]) -> None:
-        """Continue where ``tokens`` extends the history; otherwise forget and start over."""
-        known = len(self.history)
-        if known > len(tokens) or self.history != list(tokens[:known]):
-            self.history = []
-            self._forget()
-            known = 0
-        self.commit(tokens[known:])
-
-    def commit(self, tokens: Sequence[int]) -> None:
-        for token in tokens:
-            self.history.append(token)
-            self._learn(token)
-
-    def judged(self, drafted: int, accepted: int) -> None:  # noqa: B027  most have nothing to do
-        """Most look-ups do not care how they fared."""
-
-    @abstractmethod
-    def _forget(self) -> None:
-        """Drop what was learned from the history."""
-
-    @abstractmethod
-    def _learn(self, token: int) -> None:
-        """Take in ``history[-1]``; constant time."""

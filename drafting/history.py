@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from drafting.ngram_trie import NgramTrie
 
 _FACTOR = 6364136223846793005  # Knuth's MMIX multiplier
 _MASK = (1 << 64) - 1
 _FIRST_BITS = 10
+# Other n-grams in a slot that a look-up passes before it gives up: one that is everywhere in the text
+# must not slow down those that happen to share its slot.
+_STRANGERS = 64
 
 
 class NgramIndex:
@@ -73,9 +79,12 @@ class NgramIndex:
         tokens, n = self._tokens, self.n
         key = list(key)
         end = self._head[self._slot(self._hash_of(key))]
-        while end >= 0:
+        strangers = 0
+        while end >= 0 and strangers < _STRANGERS:
             if tokens[end - n : end] == key:
                 yield end
+            else:
+                strangers += 1
             end = self._older[end - n]
 
     def _hash_of(self, tokens: Sequence[int]) -> int:
@@ -94,6 +103,8 @@ class History:
     def __init__(self) -> None:
         self.tokens: list[int] = []
         self._indexes: dict[int, NgramIndex] = {}
+        self._trie: NgramTrie | None = None
+        self._found: dict[int, tuple[int, list[int]]] = {}  # by n: how many were asked for, and were there
 
     def index(self, n: int) -> NgramIndex:
         """The index of n-grams of this history."""
@@ -105,18 +116,30 @@ class History:
         """Nobody may need it any more; if somebody does, it is built again on its next use."""
         self._indexes.pop(n, None)
 
+    @property
+    def trie(self) -> NgramTrie:
+        """The counts of its shortest n-grams."""
+        if self._trie is None:
+            self._trie = NgramTrie(self.tokens)
+        return self._trie
+
+    @property
+    def _followers(self) -> list[NgramIndex | NgramTrie]:
+        return [*self._indexes.values(), *([] if self._trie is None else [self._trie])]
+
     def begin(self, tokens: Sequence[int]) -> None:
         """Make these the tokens, keeping what is known of the prefix they share with the old."""
         kept = common_prefix(self.tokens, tokens)
         if kept < len(self.tokens):
-            for index in self._indexes.values():
+            for index in self._followers:
                 index.cut(kept)
             del self.tokens[kept:]
         self.commit(tokens[kept:])
 
     def commit(self, tokens: Sequence[int]) -> None:
+        self._found.clear()
         self.tokens.extend(tokens)
-        for index in self._indexes.values():
+        for index in self._followers:
             index.grow()
 
     def earlier(self, n: int, most: int) -> list[int]:
@@ -124,22 +147,19 @@ class History:
 
         A place is the number of tokens up to the end of that occurrence: what followed starts there.
         """
-        tokens = self.tokens
-        if len(tokens) <= n:
-            return []
-        places: list[int] = []
-        for end in self.index(n).ends(tokens[-n:]):
-            if end < len(tokens):
-                places.append(end)
-                if len(places) == most:
-                    break
-        return places
+        asked, places = self._found.get(n, (0, []))
+        if asked < most:
+            tokens = self.tokens
+            ends = self.index(n).ends(tokens[-n:]) if len(tokens) > n else ()
+            places = list(islice((end for end in ends if end < len(tokens)), most))
+            self._found[n] = most, places  # drafters that ask the same share the answer
+        return places[:most]
 
     def following(self, place: int, length: int) -> list[int]:
         """What came after ``place``. A place so close that its text runs into the end means that the
         text repeats itself with that distance as its period: then it goes round again."""
-        period = len(self.tokens) - place
-        return [self.tokens[place + i % period] for i in range(length)]
+        follow = self.tokens[place : place + length]
+        return follow if len(follow) == length else (follow * (length // len(follow) + 1))[:length]
 
 
 def common_prefix(a: Sequence[int], b: Sequence[int]) -> int:

@@ -7,8 +7,9 @@ of any length, walked one look-up at a time.
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 
-from drafting.drafter import NO_DRAFT, Draft, Draw, HistoryDrafter
+from drafting.drafter import NO_DRAFT, Draft, Draw
 from drafting.parameters import ModParameters
 
 _EMPTY = -1
@@ -65,12 +66,13 @@ class ModTable:
             self.clear()
 
 
-class NgramMod(HistoryDrafter):
+class NgramMod:
+    """Keeps its sequence's tokens and takes them in one at a time; the table is everyone's."""
+
     name = "mod"
 
     def __init__(self, table: ModTable, shortest: int = 48, longest: int = 64) -> None:
         """``shortest``: walks that end before this many tokens are not trusted at all."""
-        super().__init__()
         self._table = table
         self.shortest, self.longest = shortest, longest
         self._forget()
@@ -80,19 +82,28 @@ class NgramMod(HistoryDrafter):
         self.shortest, self.longest = parameters.n_min, parameters.n_max
         if parameters.n != self._table.n:
             self._table.set_n(parameters.n)
-            self.history = []
             self._forget()
 
     def _forget(self) -> None:
-        """The table is everyone's and stays; only this sequence's own key starts over."""
+        self.history: list[int] = []
         self._key = 0
 
-    def _learn(self, token: int) -> None:
-        n, end = self._table.n, len(self.history)
-        if end > n:
-            self._table.put(self._key, token)
-        leaving = self.history[end - n - 1] if end > n else None
-        self._key = self._table.roll(self._key, token, leaving)
+    def begin(self, tokens: Sequence[int]) -> None:
+        """Continue where ``tokens`` extends the history; otherwise start over with an empty one."""
+        known = len(self.history)
+        if known > len(tokens) or self.history != list(tokens[:known]):
+            self._forget()
+        self.commit(tokens[len(self.history) :])
+
+    def commit(self, tokens: Sequence[int]) -> None:
+        n, table, history = self._table.n, self._table, self.history
+        for token in tokens:
+            leaving = None
+            if len(history) >= n:
+                table.put(self._key, token)
+                leaving = history[-n]
+            history.append(token)
+            self._key = table.roll(self._key, token, leaving)
 
     def propose(self, limit: int, draw: Draw) -> Draft:
         n, table = self._table.n, self._table

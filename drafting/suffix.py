@@ -1,21 +1,23 @@
 """The suffix drafter: the longest earlier match of the text's end, and what followed it.
 
-In the spirit of suffix decoding (Oliaro et al. 2024), with hash chains in place of a suffix tree:
-the longest of the newest matches leads, and the other matches vote on how sure to be.
+In the spirit of suffix decoding (Oliaro et al. 2024), over this chat and this person's earlier
+answers, with hash chains and a sorted index in place of a suffix tree: the longest match leads, and
+the other matches vote on how sure to be.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 
 from drafting.drafter import NO_DRAFT, Draft, Draw, IndexDrafter
-from drafting.history import History
+from drafting.history import History, common_prefix
 from drafting.parameters import SuffixParameters
+from drafting.past_answers import LONGEST_MATCH, PastAnswers
 
 # n and how many matches are looked at. A long key finds the matches that matter among many; the
 # short ones are for where it finds none.
 _KEYS = ((8, 8), (3, 16), (1, 8))
-_LONGEST_MATCH = 64
 # How often the next token was the drafted one, on recorded answers of small models: by matched
 # tokens, for a match that is alone, that all others agree with, that some contradict.
 _LENGTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48)
@@ -32,15 +34,36 @@ _RIGHT = (
     (0.975, 0.99, 0.70),
     (0.98, 0.99, 0.80),
 )
+# The same for matches in earlier answers, which know less of what is being said.
+_RIGHT_IN_PAST = (
+    (0.18, 0.24, 0.08),
+    (0.33, 0.50, 0.25),
+    (0.47, 0.68, 0.20),
+    (0.60, 0.74, 0.25),
+    (0.79, 0.90, 0.30),
+    (0.81, 0.91, 0.55),
+    (0.87, 0.97, 0.70),
+    (0.97, 0.98, 0.70),
+    (0.97, 0.985, 0.80),
+    (0.985, 0.99, 0.80),
+    (0.985, 0.99, 0.85),
+)
 _ALONE, _AGREED, _CONTESTED = range(3)
+_PAST_MATCHES = 8
+# A match in this chat is only passed over for a longer one of so many tokens.
+_LEAST_PAST_MATCH = 4
 
 
 class Suffix(IndexDrafter):
     name = "suffix"
 
-    def __init__(self, history: History | None = None, longest: int = 48) -> None:
+    def __init__(
+        self, history: History | None = None, longest: int = 48, past: PastAnswers | None = None
+    ) -> None:
+        """``past``: earlier answers, shared by all chats: the second place to look."""
         super().__init__(history)
         self.longest = longest
+        self._past = past
         self._p_min = 0.0
 
     def configure(self, parameters: SuffixParameters) -> None:
@@ -52,42 +75,63 @@ class Suffix(IndexDrafter):
 
     def _longest_match(self, limit: int) -> Draft:
         matches = self._matches()
+        length = matches[0][1] if matches else 0
+        if self._past is not None and length < LONGEST_MATCH and len(self._past):
+            least = max(_LEAST_PAST_MATCH, length + 1) if matches else 1
+            past = self._past.matches(self.history.tokens[-LONGEST_MATCH:], _PAST_MATCHES, least)
+            if past:
+                length = past[0][1]
+                follow = [self._past.following(place, limit) for place, n in past if 2 * n >= length]
+                return _draft(follow[0], follow[1:], length, _RIGHT_IN_PAST)
         if not matches:
             return NO_DRAFT
+        lead = self.history.following(matches[0][0], limit)
+        return _draft(lead, [self._after(place, lead) for place, _ in matches[1:]], length, _RIGHT)
+
+    def _after(self, place: int, lead: list[int]) -> list[int]:
+        """What follows ``place``. A match that runs into the end goes on with the draft itself."""
         tokens = self.history.tokens
-        n = len(tokens)
-        drafted: list[int] = []
-        confidence: list[float] = []
-        length = matches[0][1]
-        alive = [place for place, _ in matches]
-        for i in range(limit):
-            # What follows a match that runs into the end goes on with the draft itself.
-            nexts = [tokens[p + i] if p + i < n else drafted[p + i - n] for p in alive]
-            token = nexts[0]
-            agreeing = nexts.count(token)
-            if agreeing < len(nexts):
-                support = _CONTESTED
-                alive = [p for p, t in zip(alive, nexts, strict=True) if t == token]
-            else:
-                support = _AGREED if agreeing > 1 else _ALONE
-            drafted.append(token)
-            confidence.append(_RIGHT[bisect_right(_LENGTHS, length + i) - 1][support])
-        return Draft(drafted, confidence=confidence)
+        follow = tokens[place : place + len(lead)]
+        return follow + lead[: len(lead) - len(follow)]
 
     def _matches(self) -> list[tuple[int, int]]:
         """(place, matched tokens) of earlier matches, longest first and newest first among equals."""
+        tokens = self.history.tokens
+        wanted = tokens[-LONGEST_MATCH:]
         for n, most in _KEYS:
             places = self.history.earlier(n, most)
             if places:
-                matches = [(place, self._matched(place, n)) for place in places]
+                matches = [(place, self._matched(place, n, wanted)) for place in places]
                 matches.sort(key=lambda match: -match[1])
                 return matches
         return []
 
-    def _matched(self, place: int, n: int) -> int:
-        """How many tokens before ``place`` equal those before the end; the last n are known to."""
+    def _matched(self, place: int, n: int, wanted: list[int]) -> int:
+        """How many tokens before ``place`` equal those at the end; the last n are known to."""
         tokens = self.history.tokens
-        end, longest = len(tokens), min(_LONGEST_MATCH, place)
+        longest = min(LONGEST_MATCH, place)
+        if longest == LONGEST_MATCH and tokens[place - longest : place] == wanted:
+            return longest
+        end = len(tokens)
         while n < longest and tokens[place - n - 1] == tokens[end - n - 1]:
             n += 1
         return n
+
+
+def _draft(lead: list[int], others: list[list[int]], length: int, right: Sequence[Sequence[float]]) -> Draft:
+    """``lead`` followed a match of ``length`` tokens, ``others`` followed further ones.
+
+    A match has a say until it first contradicts the draft, or until its own text is over.
+    """
+    agreed = 0
+    contested = set()
+    for other in others:
+        same = common_prefix(lead, other)
+        agreed = max(agreed, same)
+        if same < len(other):
+            contested.add(same)
+    confidence = []
+    for i in range(len(lead)):
+        support = _CONTESTED if i in contested else _AGREED if i < agreed else _ALONE
+        confidence.append(right[bisect_right(_LENGTHS, length + i) - 1][support])
+    return Draft(lead, confidence=confidence)

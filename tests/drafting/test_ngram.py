@@ -12,14 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drafting import ngram_mod
-from drafting.drafter import HistoryDrafter, IndexDrafter
-from drafting.ngram_cache import N_MAX, NgramCache
+from drafting.drafter import IndexDrafter
+from drafting.ngram_cache import NgramCache
 from drafting.ngram_map import NgramMap, NgramMapK4V, NgramSimple
 from drafting.ngram_mod import ModTable, NgramMod
+from drafting.ngram_trie import DEPTH
 from drafting.suffix import Suffix
 from tests.drafting.test_chain import no_draw
 
-Make = Callable[[], HistoryDrafter | IndexDrafter]
+Make = Callable[[], IndexDrafter | NgramMod]
 
 
 def small_mod(table: ModTable | None = None) -> NgramMod:
@@ -43,7 +44,7 @@ HISTORY = [name for name in MAKERS if name != "mod"]
 history_drafters = pytest.mark.parametrize("make", [MAKERS[name] for name in HISTORY], ids=HISTORY)
 
 
-def proposal(drafter: HistoryDrafter | IndexDrafter, limit: int = 8) -> list[int]:
+def proposal(drafter: IndexDrafter | NgramMod, limit: int = 8) -> list[int]:
     return drafter.propose(limit, no_draw).tokens
 
 
@@ -211,7 +212,7 @@ def counted(text: list[int], limit: int) -> list[int]:
     needed = {1: (2, 0.66), 2: (2, 0.5), 3: (1, 0.5), 4: (1, 0.5)}
 
     def favourite(tail: list[int]) -> int | None:
-        for n in range(min(N_MAX, len(tail)), 0, -1):
+        for n in range(min(DEPTH, len(tail)), 0, -1):
             places = [i for i in range(n, len(text)) if text[i - n : i] == tail[-n:]]
             counts = Counter(text[i] for i in places)
             seen, share = needed[n]
@@ -223,7 +224,7 @@ def counted(text: list[int], limit: int) -> list[int]:
         return None
 
     draft: list[int] = []
-    while len(draft) < limit and (token := favourite((text + draft)[-N_MAX:])) is not None:
+    while len(draft) < limit and (token := favourite((text + draft)[-DEPTH:])) is not None:
         draft.append(token)
     return draft
 
