@@ -21,19 +21,23 @@ import argparse
 import itertools
 import json
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
+import numpy as np
 from msgspec import Struct
 
 from app import paths
 from drafting.auto_chain import AutoChain
+from drafting.chain import Chain
 from drafting.controller import Controller
 from drafting.cost import CostCurve
 from drafting.drafter import NO_DRAFT, Draft, Draw
 from drafting.history import History
-from drafting.replay import CURVES, Outcome, Recording, Trace, play, replay
+from drafting.parameters import SuffixParameters
+from drafting.past_answers import PastAnswers
+from drafting.replay import CURVES, LINKS, Outcome, Recording, Trace, play
 from drafting.suffix import Suffix
 
 DEPTH = 64
@@ -63,6 +67,7 @@ GRID = [
     ALL_OUT,
     Settings(64.0, use_tree_spec=True),
 ]
+P_MIN = (0.0, 0.1, 0.3, 0.5, 0.7)
 # A count of one out of one is not certainty; so sure are our own drafters at most.
 SUREST = 0.98
 
@@ -206,48 +211,81 @@ def fixed_rows(arctic: Arctic, recordings: Sequence[Recording], settings: Settin
     return list(rows.values())
 
 
-def judged_rows(
-    recordings: Sequence[Recording], mode: str, start: str, run: Callable[[Trace, str], Outcome]
-) -> Iterator[Row]:
-    """Where the curve matters for what is drafted: each one on its own."""
-    for curve in CURVES:
-        row = Row(curve, start, mode)
+class Ours:
+    """Links of ours over a recording; warm, they look things up in its earlier answers as well."""
+
+    def __init__(self, mode: str, names: Sequence[str], p_min: float | None = None) -> None:
+        """``p_min`` None: the controller chooses the length."""
+        self.mode = mode
+        self._names = names
+        self._p_min = p_min
+
+    def rows(self, recordings: Sequence[Recording], start: str) -> list[Row]:
+        rows = {curve: Row(curve, start, self.mode) for curve in CURVES}
         for recording in recordings:
+            past, said = PastAnswers(), []
             for trace in recording.traces:
-                row.add(trace, run(trace, curve))
-        yield row
+                for curve, row in rows.items():
+                    costs = CostCurve(CURVES[curve])
+                    row.add(trace, play(trace, self._chain(past, costs), costs, LONGEST))
+                if start == "warm":
+                    said.append(np.array(trace.answer, np.int32))
+                    past.hold(said)
+        return list(rows.values())
+
+    def _chain(self, past: PastAnswers, costs: CostCurve) -> Chain:
+        history = History()
+        suffix = Suffix(history, past=past)
+        links = [suffix if name == "suffix" else LINKS[name](history) for name in self._names]
+        if self._p_min is None:
+            return AutoChain(links, Controller(costs), lambda: 0.0, history)
+        suffix.configure(SuffixParameters(p_min=self._p_min))
+        return Chain(links, history)
 
 
-def suffix_alone(trace: Trace, curve: str) -> Outcome:
-    history = History()
-    costs = CostCurve(CURVES[curve])
-    chain = AutoChain([Suffix(history)], Controller(costs), lambda: 0.0, history)
-    return play(trace, chain, costs, LONGEST)
+def judged_rows(arctic: Arctic, recordings: Sequence[Recording], settings: Settings, start: str) -> list[Row]:
+    """The peer's drafts cut by our controller, which the curve decides on: each one on its own."""
+    rows = []
+    for curve, relative in CURVES.items():
+        row = Row(curve, start, f"arctic {settings}, our controller")
+        for recording in recordings:
+            arctic.forget(settings)
+            for trace in recording.traces:
+                if start == "cold":
+                    arctic.forget(settings)
+                costs = CostCurve(relative)
+                chain = AutoChain([arctic], Controller(costs), lambda: 0.0)
+                row.add(trace, play(trace, chain, costs, LONGEST))
+        rows.append(row)
+    return rows
+
+
+def best(by_setting: Sequence[Sequence[Row]]) -> list[Row]:
+    """Of each curve the fastest setting, and the one with the most tokens per pass."""
+    chosen = []
+    for rows in zip(*by_setting, strict=True):
+        chosen.append(max(rows, key=lambda row: row.speed))
+        chosen.append(max(rows, key=lambda row: row.tokens / row.passes))
+    return chosen
 
 
 def measure(arctic: Arctic, recordings: Sequence[Recording]) -> list[Row]:
-    """All rows, the peer's settings that are fastest on each curve beside its defaults."""
+    """Either side with its defaults, with its best settings, and under our controller."""
     rows: list[Row] = []
+    default = SuffixParameters().p_min
     for start in ("cold", "warm"):
         rows += fixed_rows(arctic, recordings, DEFAULTS, start)
-        grid = [fixed_rows(arctic, recordings, settings, start) for settings in GRID]
-        for by_setting in zip(*grid, strict=True):
-            rows.append(max(by_setting, key=lambda row: row.speed))
-            rows.append(max(by_setting, key=lambda row: row.tokens / row.passes))
-
-    for settings in (DEFAULTS, ALL_OUT):
-
-        def in_our_hands(trace: Trace, curve: str, settings: Settings = settings) -> Outcome:
-            arctic.forget(settings)
-            costs = CostCurve(CURVES[curve])
-            return play(trace, AutoChain([arctic], Controller(costs), lambda: 0.0), costs, LONGEST)
-
-        rows += judged_rows(recordings, f"arctic {settings}, our controller", "cold", in_our_hands)
-    rows += judged_rows(recordings, "suffix", "cold", lambda t, c: replay(t, "suffix", CURVES[c], LONGEST))
-    rows += judged_rows(recordings, "suffix, our controller", "cold", suffix_alone)
-    rows += judged_rows(recordings, "auto", "cold", lambda t, c: replay(t, "auto", CURVES[c], LONGEST))
+        rows += best([fixed_rows(arctic, recordings, settings, start) for settings in GRID])
+        for settings in (DEFAULTS, ALL_OUT):
+            rows += judged_rows(arctic, recordings, settings, start)
+        fixed = {p_min: Ours(f"suffix p_min {p_min:g}", ["suffix"], p_min) for p_min in (default, *P_MIN)}
+        rows += fixed[default].rows(recordings, start)
+        rows += best([ours.rows(recordings, start) for ours in fixed.values()])
+        rows += Ours("suffix, our controller", ["suffix"]).rows(recordings, start)
+        rows += Ours("auto", list(LINKS)).rows(recordings, start)
     order = list(CURVES)
-    return sorted(rows, key=lambda row: (order.index(row.curve), row.start, row.speed))
+    unique = {(row.curve, row.start, row.mode): row for row in rows}
+    return sorted(unique.values(), key=lambda row: (order.index(row.curve), row.start, row.speed))
 
 
 def table(rows: Sequence[Row]) -> str:

@@ -19,6 +19,7 @@ from app.protocol import (
     FinishReason,
     Loaded,
     LoadProgress,
+    ModelReport,
     Piece,
     Started,
 )
@@ -349,3 +350,27 @@ def test_a_notice_is_given_once(bench: Bench) -> None:
     bench.controller.send("hi")
     bench.controller.handle([bench.started(notices=("System text was merged.",))])
     assert bench.view.notices == ["System text was merged."]
+
+
+class Counted:
+    def __init__(self) -> None:
+        self.answers: list[tuple[str, str]] = []
+
+    def record(self, model: ModelReport, done: Done) -> None:
+        self.answers.append((model.name, done.text))
+
+
+def test_answers_that_ended_are_counted_once(bench: Bench) -> None:
+    counted = Counted()
+    bench.controller = controller = Controller(bench.engine, Settings(), bench.view, counted)
+    controller.choose_model("/m/toy.gguf")
+    controller.handle([Loaded(bench.engine.ids, report())])
+    for reason in ("stop", "cancelled"):
+        controller.send("hi")
+        controller.handle([bench.started(), bench.chunk("one"), bench.done("one", reason), bench.done("one")])
+    controller.send("hi")
+    controller.handle([bench.started(), bench.failed("internal")])
+    controller.send("hi")
+    controller.new_chat()
+    controller.handle([bench.done("nobody waits for this", "cancelled")])
+    assert counted.answers == [("toy", "one"), ("toy", "one")]
