@@ -3,12 +3,13 @@ PYTHON ?= python3
 BIN := .venv/bin
 ARGS ?=
 
-.PHONY: help setup run test lint clean
+.PHONY: help setup run test golden lint clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'make run      set up, then open the window; ARGS="..." goes to slipstream'
 	@echo 'make test     set up, then run all checks and tests; ARGS="..." goes to pytest'
+	@echo 'make golden   set up, then compare drafted with plain answers in full: an hour or two; ARGS="..."'
 	@echo 'make lint     set up, then run all checks without the tests'
 	@echo 'make setup    set up .venv only'
 	@echo 'make clean    remove .venv and all caches in this folder'
@@ -24,6 +25,10 @@ test:
 	@$(PYTHON) packaging/setup_env.py test
 	@$(MAKE) --no-print-directory checks
 	QT_QPA_PLATFORM=offscreen $(BIN)/pytest $(ARGS)
+
+golden:
+	@$(PYTHON) packaging/setup_env.py test
+	@$(BIN)/python -m tests.golden $(ARGS)
 
 lint: setup
 	@$(MAKE) --no-print-directory checks

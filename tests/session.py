@@ -94,6 +94,7 @@ class Session:
         seed: int | None = None,
         exact: bool = False,
         stop: Sequence[str] = (),
+        timeout: float = 60.0,
     ) -> Done:
         event = self.terminal(
             self.client.generate(
@@ -104,7 +105,8 @@ class Session:
                 seed=seed,
                 exact=exact,
                 stop=stop,
-            )
+            ),
+            timeout,
         )
         assert isinstance(event, Done), event
         return event

@@ -8,14 +8,18 @@ from pathlib import Path
 import pytest
 
 from model_store.starter import starter_path
-from native.quantize import quantize
+from tests.golden.models import starter_as
 from tests.session import Session
 from tests.tiny_gguf import Tiny, write_llama
 
 
 @pytest.fixture(scope="session")
-def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("models")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder for them. The starter's take up to 540 MB each, so they go when the tests are over."""
+    folder = tmp_path_factory.mktemp("models")
+    yield folder
+    for path in folder.glob("starter-*.gguf"):
+        path.unlink()
 
 
 @pytest.fixture(scope="session")
@@ -37,19 +41,13 @@ def starter() -> Path:
 
 
 @pytest.fixture(scope="session")
-def starter_f32(starter: Path, models: Path) -> Iterator[Path]:
-    """540 MB, so it goes when the tests are over."""
-    path = models / "starter-F32.gguf"
-    quantize(starter, path, "F32")
-    yield path
-    path.unlink()
+def starter_f32(models: Path) -> Path:
+    return starter_as("F32", models)
 
 
 @pytest.fixture(scope="session")
-def starter_q2(starter: Path, models: Path) -> Path:
-    path = models / "starter-Q2_K.gguf"
-    quantize(starter, path, "Q2_K")
-    return path
+def starter_q2(models: Path) -> Path:
+    return starter_as("Q2_K", models)
 
 
 @pytest.fixture

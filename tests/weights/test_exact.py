@@ -1,49 +1,80 @@
-"""Exact mode on quantised weights: the same ids whoever drafts, also past 512 cells."""
+"""Exact mode on quantised weights: the same ids whoever drafts, on a few of the golden prompts.
+
+``python -m tests.golden`` (make golden) runs all of them.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from app.engine import NO_EXACT
-from app.protocol import DRAFTERS, EngineOptions, SamplingParams, Started
-from tests.session import Session
-from tests.weights.test_same_text import PASSAGE, PROMPTS
+from native.quantize import WeightType
+from tests.golden.matrix import check_model
+from tests.golden.prompts import load_prompts
+from tests.golden.rounding import Judge, check_default_mode
+from tests.golden.runs import OFF, Difference, Run, Runs, compare
+from tests.golden.sampled import check_seeds
 
-OPTIONS = EngineOptions(n_ctx=2048)  # flash attention and an F16 KV cache, as people have them
-LONG = f"{PASSAGE} " * 12 + "Repeat the text above, then go on with it."
-LINKS = tuple(name for name in DRAFTERS if name != "draft")
+THREADS = 2  # with one, a lone row is computed like any other
+
+
+PROMPTS = {prompt.name: prompt for prompt in load_prompts()}
+
+
+@pytest.fixture(scope="module")
+def runs(models: Path) -> Iterator[Runs]:
+    """One for all tests here: loading a model and trying its pass sizes takes longer than an answer."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SLIPSTREAM_HOME", str(models / "home"))
+        with Runs(models, None, THREADS) as runs:
+            yield runs
+
+
+def test_the_golden_prompts_are_as_many_and_as_mixed_as_they_should_be() -> None:
+    prompts = load_prompts()
+    assert len(prompts) == len({prompt.name for prompt in prompts}) == 50
+    kinds = Counter(prompt.kind for prompt in prompts)
+    assert len(kinds) == 6 and min(kinds.values()) >= 6
+    assert sum(bool(prompt.passages) for prompt in prompts) >= 25
+    assert [bool(prompt.passages) for prompt in prompts[:2]] == [False, True], "a fair sample"
+
+
+def test_a_wrong_token_is_not_taken_for_rounding(runs: Runs, starter: Path) -> None:
+    prompt = PROMPTS["wochentage"]
+    run = Run(model="Q4_1", prompt=prompt.name, mode=OFF.name, max_draft=1, max_tokens=12, exact=False)
+    plain = runs.answer(run, OFF, prompt.text)
+    wrong = msgspec.structs.replace(plain, ids=(*plain.ids[:8], plain.ids[8] + 1, *plain.ids[9:]))
+    with pytest.raises(Difference, match="token 8"):
+        compare(run, wrong, plain)
+    judge = Judge(starter, THREADS)
+    try:
+        with pytest.raises(Difference, match="token 8"):
+            judge.judge(run, prompt.text, plain, wrong, 8)
+    finally:
+        judge.close()
 
 
 @pytest.mark.timeout(900)
-def test_the_starter_says_the_same_with_any_drafter(session: Session, starter: Path) -> None:
-    session.load(starter, options=OPTIONS)
-    accepted = rejected = 0
-    for prompt in (LONG, PROMPTS[2], PROMPTS[3]):
-        plain = session.ask(prompt, exact=True, max_tokens=120)
-        for links, mode, longest in [
-            *(((link,), "manual", 8) for link in LINKS),
-            (LINKS, "manual", 47),
-            (LINKS, "manual", 1),
-            (LINKS, "auto", 47),
-        ]:
-            done = session.ask(prompt, links=links, mode=mode, exact=True, max_draft=longest, max_tokens=120)
-            assert done.token_ids == plain.token_ids, (links, mode, longest)
-            accepted += done.stats.accepted
-            rejected += done.stats.drafted - done.stats.accepted
-    assert accepted > 300 and rejected > 100
-    assert not any(NO_EXACT in event.notices for event in session.seen if isinstance(event, Started))
+def test_without_exact_mode_only_rounding_turns_a_token(runs: Runs) -> None:
+    allowed = check_default_mode(runs, "Q4_1", [PROMPTS["werkstatt-zusammenfassung"]], max_tokens=40)
+    assert allowed.covered.runs == 3
 
 
 @pytest.mark.timeout(900)
-def test_a_seed_gives_the_same_with_any_drafter(session: Session, starter: Path) -> None:
-    session.load(starter, options=OPTIONS)
-    sampling = SamplingParams(temperature=0.8)
-    texts = {
-        session.ask(
-            LONG, sampling=sampling, seed=7, exact=True, links=links, mode=mode, max_tokens=100
-        ).token_ids
-        for links, mode in [((), "manual"), (("suffix",), "manual"), (LINKS, "auto")]
-    }
-    assert len(texts) == 1
+@pytest.mark.parametrize(
+    ("weights", "first", "temperature"), [("Q4_1", 0, 0.8), ("Q8_0", 5, 1.2), ("F16", 10, 0.8)]
+)
+def test_the_starter_says_the_same_with_any_drafter(
+    runs: Runs, weights: WeightType, first: int, temperature: float
+) -> None:
+    """On a prompt so long that a lone row would be computed in another way; greedy, then for a seed."""
+    covered = check_model(runs, weights, [PROMPTS["ledger-repeat"]], max_tokens=32, first=first)
+    assert covered.far == 1
+    assert covered.accepted > 50
+    assert {"cache", "map-k", "suffix", "draft"} <= covered.drafted.keys()
+    sampled = check_seeds(runs, weights, temperature, range(1), max_tokens=40)
+    assert sum(sampled.drafted.values()) > 0
