@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from drafting.chain import Chain
-from drafting.controller import PLAIN, Controller, stated_confidence
+from drafting.controller import DOUBT, PLAIN, Controller
 from drafting.drafter import NO_DRAFT, Draft, Drafter, Draw
 from drafting.floor import Floor
 from drafting.history import History
@@ -47,11 +47,13 @@ class AutoChain(Chain):
     ) -> None:
         super().__init__(links, history, floor)
         self._controller = controller
+        for link in links:
+            controller.acceptance.introduce(link.name, getattr(link, "doubt", DOUBT))
         self._clock = clock
         self._costly: dict[str, _Costly] = {}
-        self._offers: list[tuple[str, int, float]] = []  # link, first token, stated confidence
-        self._drafted: list[float] = []  # stated confidences of the draft that was taken
-        self._unpaid: tuple[str, int, float] | None = None  # the best offer, where none was taken
+        self._offers: list[tuple[str, int, float | None]] = []  # link, first token, stated confidence
+        self._drafted: Sequence[float | None] = ()  # stated confidences of the draft that was taken
+        self._unpaid: tuple[str, int, float | None] | None = None  # the best offer, where none was taken
 
     @property
     def silence(self) -> Silence:
@@ -74,7 +76,7 @@ class AutoChain(Chain):
         self._limit = limit
         self._unpaid = None
         self._offers.clear()
-        self._drafted = []
+        self._drafted = ()
         if limit < 1:
             return NO_DRAFT, None
         best, best_draft, speaker = PLAIN, NO_DRAFT, None
@@ -84,7 +86,7 @@ class AutoChain(Chain):
             draft = self._ask(link, limit, draw)
             if not draft:
                 continue
-            stated = stated_confidence(draft.confidence, len(draft))
+            stated = _stated(draft)
             self._offers.append((link.name, draft.tokens[0], stated[0]))
             choice = self._controller.choose(link.name, stated)
             if choice.gain > best.gain:
@@ -96,11 +98,11 @@ class AutoChain(Chain):
                     best, best_draft, speaker = best._replace(length=len(draft)), draft, link
                     break
         if speaker is None:
-            self._unpaid = max(self._offers, key=lambda offer: offer[2], default=None)
+            self._unpaid = max(self._offers, key=lambda offer: offer[2] or 0.0, default=None)
             return NO_DRAFT, None
         self._speaker = speaker
         taken = best_draft.cut(best.length)
-        self._drafted = stated_confidence(taken.confidence, len(taken))
+        self._drafted = _stated(taken)
         return taken, speaker.name
 
     def commit(self, tokens: Sequence[int], drafted: int, accepted: int) -> None:
@@ -135,14 +137,19 @@ class AutoChain(Chain):
         if not draft:
             known.waiting = max(known.waiting, known.pause)
             return NO_DRAFT
-        stated = stated_confidence(draft.confidence, len(draft))
-        known.confidence += _SPEED_RATE * (sum(stated) / len(stated) - known.confidence)
+        stated = _stated(draft)
+        if draft.confidence:
+            known.confidence += _SPEED_RATE * (sum(draft.confidence) / len(draft) - known.confidence)
         if self._controller.choose(link.name, stated, known.seconds_each).length:
             known.pause = _FIRST_PAUSE
         else:
             known.waiting = max(known.waiting, known.pause)
             known.pause = min(2 * known.pause, _LONGEST_PAUSE)
         return draft
+
+
+def _stated(draft: Draft) -> Sequence[float | None]:
+    return draft.confidence if draft.confidence is not None else [None] * len(draft)
 
 
 def is_costly(link: Drafter) -> bool:

@@ -12,15 +12,17 @@ from typing import NamedTuple
 from drafting.cost import CostCurve
 
 # What was seen weighs less with each further observation (a half after three), so that a change of
-# text is noticed within a few words; a drafter's own word counts like this many observations.
-# Both were chosen on recorded answers and on scripted changes of acceptance (slipstream replay).
+# text is noticed within a few words; a drafter's own word counts like this many observations, and
+# where it has none an even chance counts like so few. All were chosen on recorded answers and on
+# scripted changes of acceptance (slipstream replay).
 _MEMORY = 0.8
-_PRIOR_WEIGHT = 2.0
+_WORD_WEIGHT = 4.0
+_NO_WORD, _NO_WORD_WEIGHT = 0.5, 2.0
 # Log odds that one outcome moves what a link says in every class, and how far that may go.
-_BIAS_RATE, _BIAS_LIMIT = 0.08, 3.0
-# An unknown link is believed less than it says: being right is noticed for free, being wrong costs.
-_FIRST_BIAS = -1.0
-_NO_WORD = 0.5  # confidence of a drafter that states none
+_BIAS_RATE, _BIAS_LIMIT = 0.04, 3.0
+DOUBT = 2.0
+"""Log odds by which a link is believed less than it says until it proves itself: of several that look
+at the same text, the boldest is the likeliest to be wrong, and being right is noticed for free."""
 # Classes of confidence, in steps of log odds: 0.5 apart, from 0.02 to 0.998.
 _STEPS_PER_LOG_ODD = 2.0
 _CLASS_LIMIT = 12
@@ -42,22 +44,28 @@ class Acceptance:
     """How often a link's drafted token is right, by what it said of it; learned from every outcome."""
 
     def __init__(self) -> None:
-        self._seen: dict[tuple[str, int], tuple[float, float]] = {}  # right, all: both decayed
+        self._seen: dict[tuple[str, int | None], tuple[float, float]] = {}  # right, all: both decayed
         self._bias: dict[str, float] = {}  # log odds by which a link's word is off, in all classes
 
-    def rate(self, link: str, confidence: float) -> float:
-        """The probability (0 to 1) that a token of this confidence is right."""
-        right, seen = self._seen.get((link, _class(confidence)), (0.0, 0.0))
-        return (right + _PRIOR_WEIGHT * self._word(link, confidence)) / (seen + _PRIOR_WEIGHT)
+    def introduce(self, link: str, doubt: float) -> None:
+        """Begin with this much doubt (log odds); DOUBT for a link that was not introduced."""
+        self._bias.setdefault(link, -doubt)
 
-    def _word(self, link: str, confidence: float) -> float:
+    def rate(self, link: str, confidence: float | None) -> float:
+        """The probability (0 to 1) that a token of this confidence (None: nothing said) is right."""
+        right, seen = self._seen.get((link, _class(confidence)), (0.0, 0.0))
+        weight = _NO_WORD_WEIGHT if confidence is None else _WORD_WEIGHT
+        return (right + weight * self._word(link, confidence)) / (seen + weight)
+
+    def _word(self, link: str, confidence: float | None) -> float:
         """What a link's word is worth, as it turned out lately whatever the class."""
-        odds = confidence / max(1.0 - confidence, 1e-6) * math.exp(self._bias.get(link, _FIRST_BIAS))
+        stated = _NO_WORD if confidence is None else confidence
+        odds = stated / max(1.0 - stated, 1e-6) * math.exp(self._bias.get(link, -DOUBT))
         return odds / (1.0 + odds)
 
-    def record(self, link: str, confidence: float, is_right: bool) -> None:
+    def record(self, link: str, confidence: float | None, is_right: bool) -> None:
         surprise = is_right - self._word(link, confidence)
-        bias = self._bias.get(link, _FIRST_BIAS) + _BIAS_RATE * surprise
+        bias = self._bias.get(link, -DOUBT) + _BIAS_RATE * surprise
         self._bias[link] = max(-_BIAS_LIMIT, min(_BIAS_LIMIT, bias))
         key = (link, _class(confidence))
         right, seen = self._seen.get(key, (0.0, 0.0))
@@ -79,7 +87,7 @@ class Controller:
         controller.least_rows = self.least_rows
         return controller
 
-    def choose(self, link: str, confidence: Sequence[float], seconds_each: float = 0.0) -> Choice:
+    def choose(self, link: str, confidence: Sequence[float | None], seconds_each: float = 0.0) -> Choice:
         """The best length for a draft with these confidences, PLAIN when none beats plain decoding.
 
         ``seconds_each`` is what drafting one token takes. The expected yield of n drafted tokens is
@@ -109,7 +117,7 @@ class Controller:
     def _cost(self, rows: int) -> float:
         return self.costs.relative(max(rows, self.least_rows))
 
-    def record(self, link: str, confidence: Sequence[float], accepted: int) -> None:
+    def record(self, link: str, confidence: Sequence[float | None], accepted: int) -> None:
         """What became of a draft: ``accepted`` tokens were right, the next (if any) was wrong.
 
         Tokens after the first wrong one say nothing: they were never put to the question.
@@ -118,12 +126,9 @@ class Controller:
             self.acceptance.record(link, stated, i < accepted)
 
 
-def stated_confidence(confidence: Sequence[float] | None, length: int) -> list[float]:
-    """The confidences of a draft, also of one whose drafter states none."""
-    return list(confidence) if confidence is not None else [_NO_WORD] * length
-
-
-def _class(confidence: float) -> int:
+def _class(confidence: float | None) -> int | None:
+    if confidence is None:
+        return None
     odds = confidence / max(1.0 - confidence, 1e-6)
     step = round(math.log(max(odds, 1e-6)) * _STEPS_PER_LOG_ODD)
     return max(-_CLASS_LIMIT, min(_CLASS_LIMIT, step))

@@ -31,6 +31,7 @@ class DraftModel:
 
     name = "draft"
     costly = True
+    doubt = 1.0  # it is another witness than those that look the text up
 
     def __init__(self, context: Context) -> None:
         self.context = context

@@ -58,7 +58,11 @@ NO_DRAFT = Draft()
 
 
 class Drafter(Protocol):
-    """One sequence's drafter. It never sees the target, its sampler or its logits."""
+    """One sequence's drafter. It never sees the target, its sampler or its logits.
+
+    Two things of it are known by its class, where they differ from the ordinary: ``costly`` (True:
+    a proposal takes time worth counting) and ``doubt`` (drafting.controller.DOUBT).
+    """
 
     @property
     def name(self) -> str:

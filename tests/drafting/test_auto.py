@@ -59,6 +59,8 @@ def test_plain_where_no_draft_beats_it() -> None:
 
 def test_confidence_is_believed_until_the_outcomes_say_otherwise() -> None:
     acceptance = Acceptance()
+    for link in ("x", "y"):
+        acceptance.introduce(link, doubt=1.0)
     first = acceptance.rate("x", 0.9)
     assert 0.7 < first < 0.9  # it still has to prove itself
     for _ in range(20):
@@ -114,6 +116,7 @@ class Slow:
 
     name = "draft"
     costly = True
+    doubt = 1.0
 
     def __init__(self, seconds_each: float, right: bool) -> None:
         self.now = 0.0
