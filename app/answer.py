@@ -29,6 +29,7 @@ class Answer:
         self._held = ""  # decoded text that may turn out to be a stop
         self._length = 0  # characters decoded so far
         self._tokens: list[int] = []
+        self._first_said: int | None = None  # index of the first token behind the thoughts
         self._starts: list[int] = []  # where each token's text begins
         self._released: list[tuple[int, str, bool]] = []  # token index, text, thought
         self._taken = 0
@@ -108,6 +109,11 @@ class Answer:
         """Tokens of the text, thoughts included, without an end token or a stop."""
         return tuple(self._tokens)
 
+    @property
+    def said_ids(self) -> tuple[int, ...]:
+        """The same without thoughts and their tags."""
+        return () if self._first_said is None else tuple(self._tokens[self._first_said :])
+
     def _end_at(self, length: int) -> None:
         """Forget tokens that lie wholly behind the first ``length`` characters."""
         while self._starts and self._starts[-1] >= length:
@@ -120,4 +126,6 @@ class Answer:
 
     def _add(self, index: int, text: str, thought: bool) -> None:
         (self._reasoning if thought else self._text).append(text)
+        if not thought and self._first_said is None:
+            self._first_said = index if self._splitter.opened else 0
         self._released.append((index, text, thought))

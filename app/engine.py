@@ -108,6 +108,12 @@ class LoadedModel(Protocol):
     def answered(self, text: str, tokens: Sequence[int]) -> None:
         """An answer ended: its visible text and the tokens it was made of."""
 
+    def learn(self, tokens: Sequence[int]) -> None:
+        """An answer ended by itself: the tokens of what was said, thoughts apart. Costs no time."""
+
+    def settle(self) -> bool:
+        """Do one piece of what no answer should wait for. False when there is nothing to do."""
+
     def abort(self) -> None:
         """Stop the running pass; may be called from any thread."""
 
@@ -298,6 +304,14 @@ class Engine:
             events += self._report(step)
         return events
 
+    def settle(self) -> bool:
+        """Call it while nothing else is to be done, again as long as it returns True."""
+        try:
+            return self._model is not None and self._model.settle()
+        except Exception:
+            log.exception("what was left to do after the last answer failed")
+            return False
+
     def close(self) -> None:
         self.unload()
 
@@ -385,6 +399,8 @@ class Engine:
         self._release(request, request.sequence.tokens[: request.sequence.computed])
         if not answer.reasoning:
             self._model.answered(answer.text, answer.token_ids)
+        if reason != "cancelled":
+            self._model.learn(answer.said_ids)
         return Done(
             request_id=request.message.request_id,
             finish_reason=reason,

@@ -126,6 +126,12 @@ class FakeModel:
     def answered(self, text: str, tokens: Sequence[int]) -> None:
         """The script needs no memory of its answers."""
 
+    def learn(self, tokens: Sequence[int]) -> None:
+        """It knows what comes."""
+
+    def settle(self) -> bool:
+        return False
+
     def abort(self) -> None:
         self._stop.set()
 

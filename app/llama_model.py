@@ -16,6 +16,7 @@ import psutil
 from app.chat_template import ChatTemplate, TemplateError, builtin_source
 from app.engine import NO_EXACT, EngineError, NoExact, Prepared
 from app.grammar import ROOT, answer_gbnf
+from app.learning import Learning
 from app.prompt import PromptBuilder
 from app.protocol import (
     DRAFTERS,
@@ -35,14 +36,17 @@ from drafting.draft_model import DraftModel
 from drafting.drafter import ConfigurableDrafter, Drafter
 from drafting.exact import ExactRows
 from drafting.exact_check import DEPTH, POSITIONS, check
+from drafting.follower_counts import FollowerCounts
 from drafting.history import History
 from drafting.llama_target import LlamaSource, LlamaTarget, llama_source
+from drafting.lookup_file import LookupFileError, read_lookup_file
 from drafting.ngram_cache import NgramCache
 from drafting.ngram_map import NgramMap, NgramMapK4V, NgramSimple
 from drafting.ngram_mod import ModTable, NgramMod
 from drafting.parameters import AUTOMATIC
 from drafting.suffix import Suffix
-from model_store.check import ModelFileError, check_model_file
+from model_store.check import ModelFileError, check_model_file, describe_os_error, shown_name
+from model_store.fingerprint import tokenizer_fingerprint
 from model_store.pairing import vocabulary_mismatch
 from native.context import Context, ContextOptions
 from native.errors import ContextError, GrammarError, LoadCancelled, NativeError
@@ -77,12 +81,13 @@ class LlamaModel:
         options = request.options
         notices: list[str] = []
         try:
-            check_model_file(path, "chat")
+            header = check_model_file(path, "chat")
         except ModelFileError as error:
             raise EngineError("bad_model", str(error)) from error
         model = self._model = _load(path, options, progress)
         self._draft_model: Model | None = None
         self._options = options
+        self._learning: Learning | None = None
         try:
             if not model.has_decoder or model.vocab_type == "none":
                 raise EngineError("bad_model", f"{path.name} cannot write text.")
@@ -106,8 +111,13 @@ class LlamaModel:
             self._bytes: dict[int, bytes] = {}
             self.history = History()
             self._exact: ExactRows | None = _UNCHECKED
-            self._drafters, reports = self._make_drafters(request, n_ctx)
-            if model.is_recurrent or model.is_hybrid:
+            fingerprint = tokenizer_fingerprint(header)
+            if options.answers_folder is not None and fingerprint is not None and not self._cannot_draft:
+                self._learning = Learning(Path(options.answers_folder), fingerprint)
+                notices += self._learning.news()
+            static = self._load_lookup_cache(notices)
+            self._drafters, reports = self._make_drafters(request, n_ctx, static)
+            if self._cannot_draft:
                 notices.append(f"Drafting is off: {_CANNOT_REWIND}.")
             elif request.draft_model_path is not None and "draft" not in self._drafters:
                 reason = (reports[-1].reason or "").rstrip(".")
@@ -151,6 +161,9 @@ class LlamaModel:
         if not prompt.tokens:
             raise EngineError("bad_input", "The message is empty.")
         grammar, notices = None, prompt.notices
+        if self._learning is not None:
+            self._learning.check()
+            notices += self._learning.news()
         if request.grammar is not None:
             try:
                 grammar, unenforced = answer_gbnf(request.grammar, prompt.closing, self._thoughts)
@@ -196,7 +209,7 @@ class LlamaModel:
         return links
 
     def exact_rows(self) -> ExactRows:
-        if self._model.is_recurrent or self._model.is_hybrid or self.target.n_outputs == 1:
+        if self._cannot_draft or self.target.n_outputs == 1:
             return _ANY_ROWS
         if self._exact is _UNCHECKED:
             try:
@@ -227,6 +240,13 @@ class LlamaModel:
     def answered(self, text: str, tokens: Sequence[int]) -> None:
         self._prompts.remember(text, tokens)
 
+    def learn(self, tokens: Sequence[int]) -> None:
+        if self._learning is not None:
+            self._learning.add(tokens)
+
+    def settle(self) -> bool:
+        return self._learning is not None and self._learning.settle()
+
     def abort(self) -> None:
         for context in self._contexts():
             context.abort()
@@ -236,11 +256,17 @@ class LlamaModel:
             context.allow()
 
     def close(self) -> None:
+        if self._learning is not None:
+            self._learning.close()
         if self._draft_model is not None:
             self._draft_model.close()
         self._model.close()
 
     # ---- inside
+
+    @property
+    def _cannot_draft(self) -> bool:
+        return self._model.is_recurrent or self._model.is_hybrid
 
     def _contexts(self) -> list[Context]:
         drafter = self._drafters.get("draft")
@@ -288,20 +314,35 @@ class LlamaModel:
                 notices.append(f"This file marks {marker} as ordinary text; it ends answers all the same.")
         return ends | {token}, ()
 
+    def _load_lookup_cache(self, notices: list[str]) -> FollowerCounts | None:
+        """The static tier that a person chose; one that cannot be used never stops the chat."""
+        if self._options.lookup_cache is None:
+            return None
+        path = Path(self._options.lookup_cache)
+        try:
+            return read_lookup_file(path.read_bytes(), self._model.n_vocab)
+        except LookupFileError as error:
+            reason = str(error)
+        except OSError as error:
+            reason = describe_os_error(error)
+        notices.append(f"The lookup cache {shown_name(path)} is not used: {reason}.")
+        return None
+
     def _make_drafters(
-        self, request: Load, n_ctx: int
+        self, request: Load, n_ctx: int, static: FollowerCounts | None
     ) -> tuple[dict[DrafterName, ConfigurableDrafter], list[DrafterReport]]:
         """The drafters that can work with this model, and for each one whether and why not."""
-        if self._model.is_recurrent or self._model.is_hybrid:
+        if self._cannot_draft:
             return {}, [DrafterReport(name, _CANNOT_REWIND) for name in DRAFTERS]
         history = self.history
+        past = self._learning.past if self._learning is not None else None
         drafters: dict[DrafterName, ConfigurableDrafter] = {
-            "cache": NgramCache(),
+            "cache": NgramCache(history, past, static),
             "simple": NgramSimple(history),
             "map-k": NgramMap(history),
             "map-k4v": NgramMapK4V(history),
             "mod": NgramMod(ModTable()),
-            "suffix": Suffix(history),
+            "suffix": Suffix(history, past=past),
         }
         reports = [DrafterReport(name) for name in drafters]
         reason: str | None = "no draft model chosen"

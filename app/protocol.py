@@ -103,7 +103,7 @@ class DraftingParams(Struct, frozen=True, kw_only=True):
 
 
 class EngineOptions(Struct, frozen=True, kw_only=True):
-    """How a model is put into memory. 0 means: let the engine choose."""
+    """How a model is put into memory, and what its drafters may know. 0 means: let the engine choose."""
 
     n_ctx: Annotated[int, Meta(ge=0)] = 4096
     n_batch: Annotated[int, Meta(ge=1)] = 512
@@ -112,6 +112,8 @@ class EngineOptions(Struct, frozen=True, kw_only=True):
     kv_type: Literal["f16", "f32", "q8_0"] = "f16"
     flash_attention: Literal["auto", "on", "off"] = "auto"
     chat_template: str | None = None  # a name from assets/chat_templates; None: the model's own
+    answers_folder: str | None = None  # answers are kept there and learned from; None: nothing is
+    lookup_cache: str | None = None  # a file of llama-lookup-create's: the cache drafter's static tier
 
 
 # ---- to the worker

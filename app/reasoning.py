@@ -39,6 +39,11 @@ class ReasoningSplitter:
         """Thoughts were opened and have not ended."""
         return self._state == "thinking"
 
+    @property
+    def opened(self) -> bool:
+        """Thoughts were opened, whether they have ended or not."""
+        return self._closing is not None
+
     def feed(self, text: str) -> list[tuple[str, bool]]:
         """What can be told for certain by now, as (text, whether it is a thought)."""
         if self._state == "answer" and not self._trim:

@@ -110,6 +110,8 @@ class Worker:
     def _collect(self) -> bool:
         """Take in what has arrived, waiting only when there is nothing to do. False at the end."""
         idle = not self._engine.busy and not self._waiting
+        while idle and self._inbox.empty() and self._engine.settle():
+            pass  # one piece at a time: a request that arrives meanwhile comes first
         while idle or not self._inbox.empty():
             message = self._inbox.get()  # nobody else takes from it, so this waits only when idle
             if message is None:

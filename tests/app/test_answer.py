@@ -206,6 +206,26 @@ def test_thoughts_are_pieces_of_their_own() -> None:
     assert not writer.answer.thinking
 
 
+@pytest.mark.parametrize(
+    ("pieces", "closing", "said"),
+    [
+        ([b"Hello", b" there"], None, [b"Hello", b" there"]),
+        ([b"<", b"b>", b"bold"], None, [b"<", b"b>", b"bold"]),
+        ([b"\n", b"Hello"], None, [b"\n", b"Hello"]),
+        ([b"<think>", b"plan", b"</think>", b"\n", b"Answer", b"."], None, [b"Answer", b"."]),
+        ([b"<think>", b"\n", b"</think>", b"Answer"], None, [b"Answer"]),
+        ([b"plan", b"</think>", b"Answer"], "</think>", [b"Answer"]),
+        ([b"plan"], "</think>", []),
+        ([], None, []),
+    ],
+)
+def test_what_was_said_is_told_from_what_was_thought(
+    pieces: list[bytes], closing: str | None, said: list[bytes]
+) -> None:
+    writer = Writer(pieces, closing=closing).all()
+    assert [pieces[token - 1] for token in writer.answer.said_ids] == said
+
+
 def test_cut_while_thinking() -> None:
     writer = Writer([b"plan"], closing="</think>").all()
     assert writer.answer.thinking
