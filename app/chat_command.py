@@ -20,6 +20,9 @@ from app.protocol import (
     DraftingParams,
     EngineOptions,
     Failed,
+    Gbnf,
+    Grammar,
+    JsonSchema,
     Loaded,
     Piece,
     SamplingParams,
@@ -41,14 +44,22 @@ def run_chat(options: argparse.Namespace) -> int:
         raise UsageError("the drafter 'draft' needs --draft-model FILE")
     if options.draft_model is not None and not options.draft_model.exists():
         raise UsageError(f"there is no draft model file {str(options.draft_model)!r}")
+    grammar = _grammar(options)
     model = model_path(options.model)
     settings = SettingsFile().load()
     engine_options = msgspec.structs.replace(
         settings.engine_options(str(model)), n_threads=options.threads or settings.n_threads
     )
-    sampling = settings.sampling_params()
-    if options.temp is not None:
-        sampling = SamplingParams(temperature=options.temp)
+    given = {
+        "temperature": options.temp,
+        "repeat_penalty": options.repeat_penalty,
+        "frequency_penalty": options.frequency_penalty,
+        "presence_penalty": options.presence_penalty,
+        "logit_bias": None if options.logit_bias is None else dict(options.logit_bias),
+    }
+    sampling = msgspec.structs.replace(
+        settings.sampling_params(), **{name: value for name, value in given.items() if value is not None}
+    )
     drafting = msgspec.structs.replace(
         drafting,
         max_draft=options.draft_max or settings.max_draft,
@@ -69,9 +80,28 @@ def run_chat(options: argparse.Namespace) -> int:
             seed=options.seed,
             reproducible=settings.verification == "reproducible",
             exact=options.exact or settings.verification == "exact",
+            grammar=grammar,
         )
     finally:
         client.close()
+
+
+def _grammar(options: argparse.Namespace) -> Grammar | None:
+    """Raises UsageError for a file that cannot be read; the worker judges what is in it."""
+    if options.grammar_file is not None:
+        return Gbnf(_text(options.grammar_file))
+    if options.json_schema is None:
+        return None
+    inline = options.json_schema.lstrip().startswith("{")
+    return JsonSchema(options.json_schema if inline else _text(Path(options.json_schema)))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise UsageError(f"{path} cannot be read: {reason}") from error
 
 
 def model_path(wanted: str | None) -> Path:
@@ -114,6 +144,7 @@ class _Chat:
         seed: int | None,
         reproducible: bool,
         exact: bool,
+        grammar: Grammar | None,
     ) -> int:
         draft = str(draft_model) if draft_model else None
         self._client.load(str(model), draft, engine_options)
@@ -132,6 +163,7 @@ class _Chat:
             seed=seed,
             reproducible=reproducible,
             exact=exact,
+            grammar=grammar,
         )
         interrupted = False
         while True:

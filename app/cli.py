@@ -122,6 +122,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     chat.add_argument("--temp", type=_decimal(0.0, 5.0), metavar="T", help="temperature; 0 is greedy")
     chat.add_argument("--seed", type=_seed, metavar="N", help="makes the answer reproducible")
+    _add_sampling(chat)
     chat.add_argument(
         "--exact", action="store_true", help="the same text with and without drafting, bit by bit"
     )
@@ -147,6 +148,32 @@ def _parser() -> argparse.ArgumentParser:
     stats.add_argument("--forget", action="store_true", help="drop what was counted")
     stats.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     return parser
+
+
+def _add_sampling(chat: argparse.ArgumentParser) -> None:
+    """Penalties, bias and grammar, by llama.cpp's names."""
+    for name, least, most, what in (
+        ("repeat", 0.01, 10.0, "makes what was said lately less likely; 1 does nothing"),
+        ("frequency", -2.0, 2.0, "the same, more so each time it was said; 0 does nothing"),
+        ("presence", -2.0, 2.0, "the same, once it was said at all; 0 does nothing"),
+    ):
+        chat.add_argument(f"--{name}-penalty", type=_decimal(least, most), metavar="P", help=what)
+    chat.add_argument(
+        "--logit-bias",
+        type=_logit_bias,
+        action="append",
+        metavar="ID=BIAS",
+        help="makes a token more or less likely, -100 to 100; -100 bans it; may be repeated",
+    )
+    grammar = chat.add_mutually_exclusive_group()
+    grammar.add_argument(
+        "--grammar-file", type=Path, metavar="FILE", help="hold the answer to a grammar in llama.cpp's GBNF"
+    )
+    grammar.add_argument(
+        "--json-schema",
+        metavar="FILE|TEXT",
+        help="hold the answer to JSON that fits a schema; '{}' is any object",
+    )
 
 
 def _add_bench(add_parser: Callable[..., argparse.ArgumentParser]) -> None:

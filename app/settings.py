@@ -112,6 +112,43 @@ class Settings(Struct, kw_only=True):
             description="0 always takes the likeliest word; higher is more varied.",
         ),
     ] = 0.8
+    repeat_penalty: Annotated[
+        float,
+        Meta(
+            ge=0.1,
+            le=10.0,
+            title="Repeat penalty",
+            description="Makes tokens that were said lately less likely; 1 does nothing.",
+        ),
+    ] = 1.0
+    frequency_penalty: Annotated[
+        float,
+        Meta(
+            ge=-2.0,
+            le=2.0,
+            title="Frequency penalty",
+            description="Makes tokens less likely for each time they were said lately; 0 does nothing.",
+        ),
+    ] = 0.0
+    presence_penalty: Annotated[
+        float,
+        Meta(
+            ge=-2.0,
+            le=2.0,
+            title="Presence penalty",
+            description="Makes tokens less likely once they were said lately; 0 does nothing.",
+        ),
+    ] = 0.0
+    penalty_last_n: Annotated[
+        int,
+        Meta(
+            ge=-1,
+            le=2**20,
+            title="Penalty window",
+            description="How many of the last tokens the penalties look at, your own among them; "
+            "-1 looks at all.",
+        ),
+    ] = 64
     max_tokens: Annotated[
         int,
         Meta(
@@ -150,7 +187,13 @@ class Settings(Struct, kw_only=True):
     ] = {}
 
     def sampling_params(self) -> SamplingParams:
-        return SamplingParams(temperature=self.temperature)
+        return SamplingParams(
+            temperature=self.temperature,
+            repeat_penalty=self.repeat_penalty,
+            frequency_penalty=self.frequency_penalty,
+            presence_penalty=self.presence_penalty,
+            penalty_last_n=self.penalty_last_n,
+        )
 
     def drafting_params(self) -> DraftingParams:
         return DraftingParams(

@@ -22,10 +22,12 @@ from app.protocol import (
     DraftMode,
     EngineOptions,
     Failed,
+    Grammar,
     Loaded,
     ModelReport,
     SamplingParams,
 )
+from drafting.parameters import LinkParameters
 
 # What makes token ids comparable across batch sizes: see drafting.md, "where rounding can change".
 EXACT = EngineOptions(n_ctx=2048, kv_type="f32", flash_attention="off")
@@ -89,22 +91,27 @@ class Session:
         links: Sequence[DrafterName] = (),
         max_draft: int = 8,
         mode: DraftMode = "manual",
+        parameters: LinkParameters = LinkParameters(),
         sampling: SamplingParams = GREEDY,
         max_tokens: int | None = 64,
         seed: int | None = None,
         exact: bool = False,
         stop: Sequence[str] = (),
+        grammar: Grammar | None = None,
         timeout: float = 60.0,
     ) -> Done:
         event = self.terminal(
             self.client.generate(
                 [ChatMessage("user", prompt)] if isinstance(prompt, str) else prompt,
                 sampling=sampling,
-                drafting=DraftingParams(mode=mode, links=tuple(links), max_draft=max_draft),
+                drafting=DraftingParams(
+                    mode=mode, links=tuple(links), parameters=parameters, max_draft=max_draft
+                ),
                 max_tokens=max_tokens,
                 seed=seed,
                 exact=exact,
                 stop=stop,
+                grammar=grammar,
             ),
             timeout,
         )

@@ -48,16 +48,19 @@ class Tiny:
     im_end_type: int = int(gguf.TokenType.CONTROL)
     swap: tuple[int, int] | None = None  # two ids whose texts change places
     extra: dict[str, str] = field(default_factory=dict)
+    words: tuple[str, ...] = ()  # the last tokens before id 512, each for a text of its own
 
 
 def vocabulary(tiny: Tiny) -> tuple[list[str], list[int], list[str]]:
     """Token texts, their types, and the merges that build the two-letter tokens."""
     pairs = _PAIRS[: 512 - _FIRST_BYTE - 256]
     tokens = [*_CONTROL, *_BYTES, *(a + b for a, b in pairs)]
-    tokens += [f"<filler_{i}>" for i in range(512 - len(tokens))]
+    tokens += [f"<filler_{i}>" for i in range(512 - len(tokens) - len(tiny.words))] + [*tiny.words]
     tokens += [f"<pad_{i}>" for i in range(tiny.n_vocab - 512)]
     control, normal = int(gguf.TokenType.CONTROL), int(gguf.TokenType.NORMAL)
     types = [control, control, control, tiny.im_end_type] + [normal] * (tiny.n_vocab - 4)
+    for i in range(512 - len(tiny.words), 512):
+        types[i] = int(gguf.TokenType.USER_DEFINED)
     if tiny.swap is not None:
         a, b = tiny.swap
         tokens[a], tokens[b] = tokens[b], tokens[a]

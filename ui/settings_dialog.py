@@ -112,6 +112,9 @@ class SettingsDialog(QDialog):
     def _answer_rows(self) -> None:
         self._section("Answers")
         self._number("temperature")
+        for penalty in ("repeat_penalty", "frequency_penalty", "presence_penalty"):
+            self._number(penalty)
+        self._number("penalty_last_n", nothing="All tokens")
         self._number("max_tokens", nothing="No limit")
         edit = QPlainTextEdit(self)
         edit.setPlainText(self.settings.system_prompt)

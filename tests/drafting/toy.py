@@ -64,7 +64,7 @@ class ToyTarget:
             raise Interrupted("the pass was stopped")
         self._contexts = []
         for row in rows:
-            assert 0 <= row.token < VOCAB
+            assert 0 <= row.token < self.n_vocab
             tokens = self.kv.setdefault(row.seq, [])
             assert row.pos == len(tokens), f"position {row.pos}, but {len(tokens)} tokens are cached"
             tokens.append(row.token)
