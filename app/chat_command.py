@@ -50,6 +50,11 @@ def run_chat(options: argparse.Namespace) -> int:
     engine_options = msgspec.structs.replace(
         settings.engine_options(str(model)), n_threads=options.threads or settings.n_threads
     )
+    if options.no_learn:
+        engine_options = msgspec.structs.replace(engine_options, answers_folder=None)
+    if options.lookup_cache_static is not None:
+        lookup_cache = str(options.lookup_cache_static.absolute())
+        engine_options = msgspec.structs.replace(engine_options, lookup_cache=lookup_cache)
     given = {
         "temperature": options.temp,
         "repeat_penalty": options.repeat_penalty,

@@ -56,6 +56,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from app.stats_command import run_stats
 
             return run_stats(options)
+        if options.command == "forget":
+            from app.forget_command import run_forget
+
+            return run_forget()
     except UsageError as error:
         print(f"slipstream: {error}", file=sys.stderr)
         return USAGE_ERROR
@@ -128,6 +132,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     chat.add_argument("--max-tokens", type=_count, metavar="N", help="longest answer in tokens")
     chat.add_argument("--threads", type=_count, metavar="N", help="CPU threads")
+    chat.add_argument(
+        "--no-learn", action="store_true", help="neither use nor keep what drafting learns from answers"
+    )
+    chat.add_argument(
+        "--lookup-cache-static",
+        type=Path,
+        metavar="FILE",
+        help="a file of llama-lookup-create's to draft from",
+    )
     chat.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     _add_bench(commands.add_parser)
     replay = commands.add_parser(
@@ -147,6 +160,11 @@ def _parser() -> argparse.ArgumentParser:
     stats.add_argument("--model", metavar="NAME", help="only this model, by the name the table shows")
     stats.add_argument("--forget", action="store_true", help="drop what was counted")
     stats.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    commands.add_parser(
+        "forget",
+        help="delete what drafting has learned from your answers",
+        description="Delete the token ids of earlier answers that drafting learned from, for all models.",
+    )
     return parser
 
 

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from app.answer_file import MAX_BYTES, AnswerFileError, decode, encode
+from app.answers_folder import SUFFIX, lock_answers
 from app.files import write_atomically
 from drafting.follower_counts import Ints
 from drafting.past_answers import PastAnswers
@@ -21,8 +22,6 @@ MAX_TOKENS = 131_072
 indexes in memory, a tenth of a second to build them."""
 
 _MIN_ANSWER = 5  # tokens: the longest context and what followed it
-_SUFFIX = ".answers"
-_LOCK_S = 1.0
 
 
 class Learning:
@@ -36,7 +35,7 @@ class Learning:
     def __init__(self, folder: Path, fingerprint: str) -> None:
         self.past = PastAnswers()
         self._folder = folder
-        self._path = folder / f"{fingerprint}{_SUFFIX}"
+        self._path = folder / f"{fingerprint}{SUFFIX}"
         self._fingerprint = fingerprint
         self._answers: list[Ints] = []
         self._unsaved: list[Ints] = []
@@ -68,7 +67,7 @@ class Learning:
         return True
 
     def check(self) -> None:
-        """Forget what the person has had deleted meanwhile (``forget_answers``)."""
+        """Forget what the person has had deleted meanwhile (answers_folder.forget_answers)."""
         if self._was_kept and not self._path.exists():
             self._answers, self._unsaved = [], []
             self._was_kept = self._save_due = self._index_due = False
@@ -91,7 +90,7 @@ class Learning:
             return self._read()
         except AnswerFileError:
             # Somebody else may be putting it right just now: only under the lock it is set aside.
-            with self._lock():
+            with lock_answers(self._folder):
                 return self._read_or_set_aside()
 
     def _save(self) -> None:
@@ -99,7 +98,7 @@ class Learning:
         self._index_due = True
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            with self._lock():
+            with lock_answers(self._folder):
                 self.check()
                 if not self._unsaved:
                     return
@@ -141,32 +140,11 @@ class Learning:
         except FileNotFoundError:
             return []
 
-    def _lock(self) -> FileLock:
-        return _lock(self._folder)
-
     def _tell(self, line: str) -> None:
         log.warning("%s", line)
         if line not in self._told:
             self._told.add(line)
             self._news.append(line)
-
-
-def forget_answers(folder: Path) -> int:
-    """Delete what was learned, with every tokenizer, and what was set aside. Returns how many files.
-
-    A program that has learned notices before its next answer. Raises OSError.
-    """
-    if not folder.is_dir():
-        return 0
-    with _lock(folder):
-        files = list(folder.glob(f"*{_SUFFIX}*"))
-        for file in files:
-            file.unlink(missing_ok=True)
-    return len(files)
-
-
-def _lock(folder: Path) -> FileLock:
-    return FileLock(folder / ".lock", timeout=_LOCK_S, mode=0o600)
 
 
 def _merged(old: Sequence[Ints], new: Sequence[Ints]) -> list[Ints]:

@@ -25,6 +25,11 @@ def data_dir() -> Path:
     return _folder("data", platformdirs.user_data_dir(_NAME, appauthor=False))
 
 
+def answers_dir() -> Path:
+    """Where drafting keeps what it learns from answers; it is made when there is something to keep."""
+    return data_dir() / "answers"
+
+
 def log_dir() -> Path:
     return _folder("logs", platformdirs.user_log_dir(_NAME, appauthor=False))
 

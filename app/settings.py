@@ -103,6 +103,22 @@ class Settings(Struct, kw_only=True):
             "the same text whoever drafts. Exact: rounding cannot change it either; a little slower.",
         ),
     ] = "automatic"
+    learn: Annotated[
+        bool,
+        Meta(
+            title="Learn from my answers",
+            description="Keeps what models answer you, on this computer and as token ids, so that the "
+            "drafters cache and suffix can guess from it in other chats.",
+        ),
+    ] = True
+    lookup_cache: Annotated[
+        str | None,
+        Meta(
+            title="Lookup cache",
+            description="A file made with llama-lookup-create for this model's vocabulary, from which the "
+            "drafter cache guesses where it knows nothing else.",
+        ),
+    ] = None
     temperature: Annotated[
         float,
         Meta(
@@ -216,6 +232,8 @@ class Settings(Struct, kw_only=True):
             n_ctx=self.n_ctx,
             n_threads=self.n_threads,
             chat_template=self.chat_templates.get(model_path),
+            answers_folder=str(paths.answers_dir()) if self.learn else None,
+            lookup_cache=self.lookup_cache,
         )
 
 

@@ -10,7 +10,7 @@ from app.declaration import Declared, declarations
 from app.settings import Settings
 
 # Changing one of these puts the model into memory again.
-RELOADS = frozenset({"draft_model", "n_ctx", "n_threads", "chat_templates"})
+RELOADS = frozenset({"draft_model", "n_ctx", "n_threads", "chat_templates", "learn", "lookup_cache"})
 
 
 @cache

@@ -166,7 +166,11 @@ class ModelPicker(QToolButton):
 
 
 def gguf_dialog(parent: QWidget, title: str, folder: Path) -> QFileDialog:
-    dialog = QFileDialog(parent, title, str(folder), "GGUF models (*.gguf);;All files (*)")
+    return file_dialog(parent, title, folder, "GGUF models (*.gguf);;All files (*)")
+
+
+def file_dialog(parent: QWidget, title: str, folder: Path, kinds: str = "All files (*)") -> QFileDialog:
+    dialog = QFileDialog(parent, title, str(folder), kinds)
     dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     return dialog

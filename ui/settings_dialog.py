@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
     QComboBox,
     QDialog,
     QDoubleSpinBox,
+    QFileDialog,
     QFrame,
     QHBoxLayout,
     QLabel,
@@ -29,9 +30,10 @@ from PySide6.QtWidgets import (
 from app.protocol import DRAFTERS, DrafterName
 from app.settings import Settings
 from ui import drafters
-from ui.bidi import visible
 from ui.declared import declared
-from ui.model_picker import gguf_dialog
+from ui.file_choice import FileChoice
+from ui.learning_control import LearningControl
+from ui.model_picker import file_dialog, gguf_dialog
 from ui.switch import Switch
 from ui.theme import Theme
 
@@ -58,7 +60,6 @@ class SettingsDialog(QDialog):
         self.settings = settings
         self._theme = theme
         self._model_path = model_path
-        self._models_folder = models_folder
         self._settle = QTimer(self)
         self._settle.setSingleShot(True)
         self._settle.setInterval(_SETTLE_MS)
@@ -70,7 +71,8 @@ class SettingsDialog(QDialog):
         self._rows = QVBoxLayout(page)
         self._rows.setContentsMargins(24, 16, 24, 16)
         self._rows.setSpacing(0)
-        self._drafting_rows()
+        self._drafting_rows(models_folder)
+        self._learning_rows(models_folder)
         self._answer_rows()
         self._model_rows(templates)
         self._section("Window")
@@ -97,7 +99,7 @@ class SettingsDialog(QDialog):
 
     # ---- groups
 
-    def _drafting_rows(self) -> None:
+    def _drafting_rows(self, folder: Path) -> None:
         self._section("Drafting")
         self._switch("drafting", self.settings.drafting)
         self._choice("draft_mode", [(choice.capitalize(), choice) for choice in ("auto", "manual")])
@@ -106,8 +108,15 @@ class SettingsDialog(QDialog):
             box.setChecked(look.name in self.settings.links)
             box.toggled.connect(self._links_changed)
             self._row(f"links.{look.name}", look.name, look.help, box, icon_of=look)
-        self._file_row()
+        self._file("draft_model", lambda parent: gguf_dialog(parent, "Choose a draft model", folder))
         self._number("max_draft")
+
+    def _learning_rows(self, folder: Path) -> None:
+        words = declared("learn")
+        control = LearningControl(self._theme, self.settings.learn, self)
+        control.changed.connect(lambda learns: self._change(learn=learns))
+        self._row("learn", words.title, words.help, control)
+        self._file("lookup_cache", lambda parent: file_dialog(parent, "Choose a lookup cache", folder))
 
     def _answer_rows(self) -> None:
         self._section("Answers")
@@ -227,23 +236,11 @@ class SettingsDialog(QDialog):
         box.currentIndexChanged.connect(lambda: self._change(**{name: box.currentData()}))
         self._row(name, words.title, words.help, box)
 
-    def _file_row(self) -> None:
-        words = declared("draft_model")
-        holder = QWidget(self)
-        row = QHBoxLayout(holder)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(4)
-        self._draft_button = QPushButton(holder)
-        self._draft_button.setFixedWidth(_CONTROL_WIDTH)
-        self._draft_button.setAccessibleName(f"{words.title}: choose a file")
-        self._draft_button.clicked.connect(self._choose_draft)
-        self._draft_clear = QPushButton("None", holder)
-        self._draft_clear.setToolTip("Use no draft model")
-        self._draft_clear.clicked.connect(lambda: self.choose_draft(None))
-        row.addWidget(self._draft_clear)
-        row.addWidget(self._draft_button)
-        self._show_draft()
-        self._row("draft_model", words.title, words.help, holder)
+    def _file(self, name: str, dialog: Callable[[QWidget], QFileDialog]) -> None:
+        words = declared(name)
+        control = FileChoice(words, getattr(self.settings, name), dialog, _CONTROL_WIDTH, self)
+        control.chosen.connect(lambda path: self._change(**{name: path}))
+        self._row(name, words.title, words.help, control)
 
     # ---- changes
 
@@ -275,24 +272,6 @@ class SettingsDialog(QDialog):
         if name is not None:
             templates[self._model_path] = name
         self._change(chat_templates=templates)
-
-    def _choose_draft(self) -> None:
-        dialog = gguf_dialog(self, "Choose a draft model", self._models_folder)
-        dialog.fileSelected.connect(self.choose_draft)
-        dialog.open()
-
-    def choose_draft(self, path: str | None) -> None:
-        self._change(draft_model=path)
-        self._show_draft()
-
-    def _show_draft(self) -> None:
-        path = self.settings.draft_model
-        name = visible(Path(path).name) if path else "Choose a file…"
-        metrics = self._draft_button.fontMetrics()
-        text = metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, _CONTROL_WIDTH - 28)
-        self._draft_button.setText(text.replace("&", "&&"))
-        self._draft_button.setToolTip(visible(path) if path else declared("draft_model").help)
-        self._draft_clear.setVisible(path is not None)
 
     def _recolour(self) -> None:
         for look in drafters.looks():

@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 from filelock import FileLock
 
-from app import learning
+from app import answers_folder, learning
 from app.answer_file import AnswerFileError, decode, encode
-from app.learning import MAX_TOKENS, Learning, forget_answers
+from app.answers_folder import forget_answers
+from app.learning import MAX_TOKENS, Learning
 
 A, B = "a" * 32, "b" * 32
 FIRST, SECOND, THIRD = [1, 2, 3, 4, 5, 6], [11, 12, 13, 14, 15], [21, 22, 23, 24, 25, 26]
@@ -144,7 +145,7 @@ def test_programs_that_save_at_the_same_time_lose_nothing(folder: Path) -> None:
 def test_a_file_that_is_held_is_saved_with_the_next_answer(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(learning, "_LOCK_S", 0.05)
+    monkeypatch.setattr(answers_folder, "_LOCK_S", 0.05)
     mine = learn(folder, FIRST)
     with FileLock(folder / ".lock"):
         mine.add(SECOND)

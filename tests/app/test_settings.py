@@ -132,7 +132,7 @@ def test_every_setting_has_words_and_a_valid_default() -> None:
     assert msgspec.convert(msgspec.to_builtins(Settings()), Settings) == Settings()
 
 
-def test_what_the_engine_is_asked_for() -> None:
+def test_what_the_engine_is_asked_for(private_home: Path) -> None:
     settings = Settings(temperature=0.5, max_draft=3, n_ctx=512, n_threads=2, chat_templates={"m": "gemma"})
     assert settings.sampling_params().temperature == 0.5
     assert settings.drafting_params().links == DRAFTERS
@@ -141,6 +141,9 @@ def test_what_the_engine_is_asked_for() -> None:
     options = settings.engine_options("m")
     assert (options.n_ctx, options.n_threads, options.chat_template) == (512, 2, "gemma")
     assert settings.engine_options("other").chat_template is None
+    assert settings.engine_options("m").answers_folder == str(private_home / "data" / "answers")
+    assert Settings(learn=False).engine_options("m").answers_folder is None
+    assert Settings(lookup_cache="/static.lcs").engine_options("m").lookup_cache == "/static.lcs"
 
 
 def test_links_are_asked_for_in_the_order_chosen() -> None:

@@ -11,6 +11,8 @@ from pytestqt.qtbot import QtBot
 
 from app.settings import Settings
 from ui.declared import RELOADS, declared
+from ui.file_choice import FileChoice
+from ui.learning_control import LearningControl
 from ui.settings_dialog import SettingsDialog
 from ui.theme import Theme
 
@@ -93,8 +95,46 @@ def test_the_template_belongs_to_the_model(theme: Theme, qtbot: QtBot) -> None:
 
 def test_a_draft_model_can_be_chosen_and_taken_away(theme: Theme, qtbot: QtBot) -> None:
     dialog, heard = make(theme, qtbot)
-    dialog.choose_draft("/m/small\u202egnp.gguf")
+    choice = dialog.controls["draft_model"]
+    assert isinstance(choice, FileChoice)
+    choice.choose("/m/small\u202egnp.gguf")
     assert heard[-1].draft_model == "/m/small\u202egnp.gguf"
-    assert "\u202e" not in dialog._draft_button.toolTip()
-    dialog._draft_clear.click()
+    assert "\u202e" not in choice.button.toolTip()
+    choice.clear.click()
     assert heard[-1].draft_model is None
+
+
+def test_a_lookup_cache_can_be_chosen(theme: Theme, qtbot: QtBot) -> None:
+    dialog, heard = make(theme, qtbot)
+    choice = dialog.controls["lookup_cache"]
+    assert isinstance(choice, FileChoice)
+    choice.choose("/m/static.lcs")
+    assert heard[-1].lookup_cache == "/m/static.lcs"
+    assert choice.button.text() == "static.lcs"
+    choice.clear.click()
+    assert heard[-1].lookup_cache is None
+
+
+def test_learning_can_be_switched_off_and_forgotten(theme: Theme, qtbot: QtBot, private_home: Path) -> None:
+    folder = private_home / "data" / "answers"
+    folder.mkdir(parents=True)
+    (folder / "a.answers").write_bytes(b"ids")
+    dialog, heard = make(theme, qtbot)
+    learning = dialog.controls["learn"]
+    assert isinstance(learning, LearningControl)
+    learning.switch.click()
+    assert not heard[-1].learn
+    learning.button.click()
+    assert list(folder.glob("*.answers")) == []
+    assert learning.button.text() == "Forgotten"
+
+
+def test_what_cannot_be_forgotten_is_said(theme: Theme, qtbot: QtBot, private_home: Path) -> None:
+    folder = private_home / "data" / "answers"
+    (folder / "a.answers").mkdir(parents=True)  # a folder is not deleted like a file
+    dialog, _ = make(theme, qtbot)
+    learning = dialog.controls["learn"]
+    assert isinstance(learning, LearningControl)
+    learning.button.click()
+    assert learning.button.text() == "Could not delete"
+    assert learning.button.toolTip()

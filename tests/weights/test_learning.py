@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from app.answer_file import decode, encode
-from app.learning import forget_answers
+from app.answers_folder import forget_answers
 from app.protocol import DRAFTERS, ChatMessage, Done, ModelReport
 from model_store.check import check_model_file
 from model_store.fingerprint import tokenizer_fingerprint

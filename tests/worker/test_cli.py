@@ -111,3 +111,31 @@ def test_without_a_display_it_names_the_other_way() -> None:
         [sys.executable, "-m", "app"], env=environment, capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 1 and "slipstream chat" in done.stderr
+
+
+def test_answers_are_learned_unless_told_not_to_and_can_be_forgotten(t0: Path, private_home: Path) -> None:
+    folder = private_home / "data" / "answers"
+    arguments = ("chat", "-m", str(t0), "--json", "--temp", "0", "--max-tokens", "60", "hello")
+
+    def stats(*more: str) -> dict[str, int]:
+        done = run(*arguments, *more)
+        assert done.returncode == 0 and "learn" not in done.stderr, done.stderr
+        return json.loads(done.stdout)["stats"]  # type: ignore[no-any-return]
+
+    cold = stats("--no-learn", "--spec", "suffix")
+    assert not folder.exists()
+    stats("--spec", "suffix")
+    assert len(list(folder.glob("*.answers"))) == 1
+    assert stats("--spec", "suffix")["target_passes"] < cold["target_passes"]
+    assert stats("--no-learn", "--spec", "suffix")["target_passes"] == cold["target_passes"]
+    forgotten = run("forget")
+    assert forgotten.returncode == 0 and "deleted" in forgotten.stdout
+    assert list(folder.glob("*.answers*")) == []
+    assert "nothing" in run("forget").stdout
+
+
+def test_a_lookup_cache_that_is_none_costs_a_line(t0: Path, tmp_path: Path) -> None:
+    arguments = ("chat", "-m", str(t0), "--max-tokens", "5", "hello", "--lookup-cache-static")
+    done = run(*arguments, str(tmp_path / "gone.lcs"))
+    assert done.returncode == 0
+    assert "gone.lcs is not used" in done.stderr
