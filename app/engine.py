@@ -38,6 +38,7 @@ from drafting.history import History, common_prefix
 from drafting.loop import Loop, Step
 from drafting.sequence import Sequence as TokenSequence
 from drafting.target import Target, TokenSource
+from native.errors import GrammarError
 
 log = logging.getLogger(__name__)
 
@@ -418,6 +419,8 @@ class Engine:
         assert self._model is not None
         self._model.target.forget(request.sequence.seq)
         self._release(request, [])
+        if isinstance(error, GrammarError):  # what was asked for cannot be said
+            return Failed(request.message.request_id, "bad_input", f"The answer cannot go on: {error}.")
         kind: FailureKind = "out_of_memory" if isinstance(error, MemoryError) else "internal"
         return Failed(request.message.request_id, kind, f"The engine failed: {error}")
 

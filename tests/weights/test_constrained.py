@@ -271,7 +271,7 @@ def test_a_dead_end_fails_the_request_and_not_the_worker(session: Session, t0: P
             [ChatMessage("user", "hi")], grammar=Gbnf('root ::= "a"'), sampling=SamplingParams(logit_bias=ban)
         )
     )
-    assert isinstance(failed, Failed) and failed.recoverable
+    assert isinstance(failed, Failed) and failed.recoverable and failed.kind == "bad_input"
     assert "leaves this model nothing that it could say" in failed.message
     assert session.ask("hi", max_tokens=4).stats.completion_tokens == 4
 
