@@ -96,11 +96,13 @@ class Controller:
         costs = self.costs
         plain = self._cost(1)
         each = seconds_each / costs.seconds(1)
+        dear = costs.least_slope
         best = PLAIN
         reached, tokens = 1.0, 1.0
         for i, stated in enumerate(confidence):
             reached *= self.acceptance.rate(link, stated)
-            if reached < _HOPELESS:
+            # However right the rest may be: further tokens must bring more than their rows cost.
+            if i + 1 >= self.least_rows and reached < max(_HOPELESS, dear * best.gain):
                 break
             tokens += reached
             length = i + 1

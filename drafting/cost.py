@@ -25,11 +25,22 @@ class CostCurve:
         self._shape = dict(seconds or {})
         self._rows = sorted(self._shape)
         self._speed = 1.0  # seconds now over seconds in the shape
+        self._least_slope: float | None = None  # None: to be worked out
+
+    @property
+    def least_slope(self) -> float:
+        """The least that a further row costs anywhere, in passes of one row; 0 while nothing is known."""
+        if self._least_slope is None:
+            pairs = zip(self._rows, self._rows[1:], strict=False)
+            slopes = [(self._shape[high] - self._shape[low]) / (high - low) for low, high in pairs]
+            self._least_slope = max(0.0, min(slopes, default=0.0)) / self._interpolate(1) if slopes else 0.0
+        return self._least_slope
 
     def observe(self, rows: int, seconds: float) -> None:
         """A pass of ``rows`` rows took this long."""
         if seconds <= 0:
             return
+        self._least_slope = None
         if not self._rows:
             self._shape[rows] = seconds
             self._rows = [rows]

@@ -43,16 +43,6 @@ class Draft:
             None if self.confidence is None else self.confidence[:length],
         )
 
-    def probable(self, p_min: float) -> Draft:
-        """Its leading tokens that, by its drafter's own estimate, are all right with probability
-        ``p_min`` (0 to 1) or more."""
-        reached = 1.0
-        for i, each in enumerate(self.confidence or ()):
-            reached *= each
-            if reached < p_min:
-                return self.cut(i)
-        return self
-
 
 NO_DRAFT = Draft()
 

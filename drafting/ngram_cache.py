@@ -63,7 +63,7 @@ class NgramCache(IndexDrafter):
         super().__init__(history)
         self._past = past
         self._static = static
-        self.configure(CacheParameters())
+        self.configure(CacheParameters(p_min=0.0))
 
     def configure(self, parameters: CacheParameters) -> None:
         """For the next answers; what is counted stays the same."""
@@ -75,17 +75,20 @@ class NgramCache(IndexDrafter):
         tail = self.history.tokens[-DEPTH:]
         drafted: list[int] = []
         confidence: list[float] = []
+        reached = 1.0
         while len(drafted) < limit:
             found = self._in_context(node, depth, tail) or self._learned(tail) or self._from_static(tail)
             if found is None:
                 break
             token, sure = found
+            reached *= sure
+            if reached < self._parameters.p_min:
+                break
             drafted.append(token)
             confidence.append(sure)
             node, depth = trie.follow(node, depth, token)
             tail = [*tail[1 - DEPTH :], token]
-        draft = Draft(drafted, confidence=confidence) if drafted else NO_DRAFT
-        return draft.probable(self._parameters.p_min)
+        return Draft(drafted, confidence=confidence) if drafted else NO_DRAFT
 
     def _in_context(self, node: int, depth: int, tail: list[int]) -> tuple[int, float] | None:
         """The favourite of the longest context that is sure enough, and how sure (0 to 1)."""

@@ -15,11 +15,12 @@ from drafting.auto_chain import AutoChain
 from drafting.chain import Chain
 from drafting.controller import Controller
 from drafting.cost import CostCurve
-from drafting.drafter import Draft, Drafter
+from drafting.drafter import ConfigurableDrafter, Draft, Drafter
 from drafting.history import History, common_prefix
 from drafting.ngram_cache import NgramCache
 from drafting.ngram_map import NgramMap, NgramMapK4V, NgramSimple
 from drafting.ngram_mod import ModTable, NgramMod
+from drafting.parameters import AUTOMATIC, LinkParameters
 from drafting.suffix import Suffix
 
 # Relative cost of a pass by its rows: SmolLM2-135M on two cores, and a GPU.
@@ -29,7 +30,7 @@ CURVES: Mapping[str, Mapping[int, float]] = {
     "GPU": {1: 1.0, 2: 1.02, 4: 1.05, 8: 1.1, 16: 1.2, 32: 1.5, 64: 2.1},
 }
 
-LINKS: Mapping[str, Callable[[History], Drafter]] = {
+LINKS: Mapping[str, Callable[[History], ConfigurableDrafter]] = {
     "cache": lambda history: NgramCache(),
     "simple": NgramSimple,
     "map-k": NgramMap,
@@ -73,11 +74,17 @@ def replay(trace: Trace, mode: str, curve: Mapping[int, float], longest: int = 4
     """
     history = History()
     names = tuple(LINKS) if mode in (CHAIN, AUTO) else (mode,)
-    links = [LINKS[name](history) for name in names]
-    costs = CostCurve(curve)
     auto = mode == AUTO
+    links = [_link(name, history, AUTOMATIC if auto else LinkParameters()) for name in names]
+    costs = CostCurve(curve)
     chain = AutoChain(links, Controller(costs), lambda: 0.0, history) if auto else Chain(links, history)
     return play(trace, chain, costs, longest)
+
+
+def _link(name: str, history: History, parameters: LinkParameters) -> Drafter:
+    link = LINKS[name](history)
+    link.configure(parameters.of(name))
+    return link
 
 
 def play(trace: Trace, chain: Chain, costs: CostCurve, longest: int = 48) -> Outcome:

@@ -48,9 +48,7 @@ class Suffix(IndexDrafter):
         self.longest, self._p_min = parameters.n_max, parameters.p_min
 
     def propose(self, limit: int, draw: Draw) -> Draft:
-        return self._longest_match(min(limit, self.longest)).probable(self._p_min)
-
-    def _longest_match(self, limit: int) -> Draft:
+        limit = min(limit, self.longest)
         matches = self._matches()
         length = matches[0][1] if matches else 0
         if self._past is not None and length < LONGEST_MATCH and len(self._past):
@@ -59,11 +57,38 @@ class Suffix(IndexDrafter):
             if past:
                 length = past[0][1]
                 follow = [self._past.following(place, limit) for place, n in past if 2 * n >= length]
-                return _draft(follow[0], follow[1:], length, _RIGHT_IN_PAST)
+                return self._draft(follow[0], follow[1:], length, _RIGHT_IN_PAST)
         if not matches:
             return NO_DRAFT
         lead = self.history.following(matches[0][0], limit)
-        return _draft(lead, [self._after(place, lead) for place, _ in matches[1:]], length, _RIGHT)
+        return self._draft(lead, [self._after(place, lead) for place, _ in matches[1:]], length, _RIGHT)
+
+    def _draft(self, lead: list[int], others: list[list[int]], length: int, right: Sequence[float]) -> Draft:
+        """``lead`` followed a match of ``length`` tokens, ``others`` followed further ones.
+
+        A match has a say until it first contradicts the draft, or until its own text is over.
+        """
+        ends = [0] * (len(lead) + 1)  # matches whose say ends before token i
+        against = [0] * (len(lead) + 1)  # those that contradict it there
+        for other in others:
+            same = common_prefix(lead, other)
+            ends[same] += 1
+            against[same] += same < len(other)
+        base, per_length, per_vote, per_objection = right
+        agreeing = 1 + len(others)
+        confidence: list[float] = []
+        reached = 1.0
+        for i in range(len(lead)):
+            agreeing -= ends[i]
+            odds = base + per_length * log(length + i) + per_vote * log(agreeing)
+            if against[i]:
+                odds += per_objection * log(1 + against[i])
+            sure = 1 / (1 + exp(-odds))
+            reached *= sure
+            if reached < self._p_min:
+                break
+            confidence.append(sure)
+        return Draft(lead[: len(confidence)], confidence=confidence)
 
     def _after(self, place: int, lead: list[int]) -> list[int]:
         """What follows ``place``. A match that runs into the end goes on with the draft itself."""
@@ -93,26 +118,3 @@ class Suffix(IndexDrafter):
         while n < longest and tokens[place - n - 1] == tokens[end - n - 1]:
             n += 1
         return n
-
-
-def _draft(lead: list[int], others: list[list[int]], length: int, right: Sequence[float]) -> Draft:
-    """``lead`` followed a match of ``length`` tokens, ``others`` followed further ones.
-
-    A match has a say until it first contradicts the draft, or until its own text is over.
-    """
-    ends = [0] * (len(lead) + 1)  # matches whose say ends before token i
-    against = [0] * (len(lead) + 1)  # those that contradict it there
-    for other in others:
-        same = common_prefix(lead, other)
-        ends[same] += 1
-        against[same] += same < len(other)
-    base, per_length, per_vote, per_objection = right
-    agreeing = 1 + len(others)
-    confidence = []
-    for i in range(len(lead)):
-        agreeing -= ends[i]
-        odds = base + per_length * log(length + i) + per_vote * log(agreeing)
-        if against[i]:
-            odds += per_objection * log(1 + against[i])
-        confidence.append(1 / (1 + exp(-odds)))
-    return Draft(lead, confidence=confidence)
