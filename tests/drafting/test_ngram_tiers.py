@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from drafting.follower_counts import FollowerCounts
 from drafting.lookup_file import LookupFileError, read_lookup_file
 from drafting.ngram_cache import NgramCache
+from drafting.parameters import CacheParameters
 from tests.drafting.past import held
 from tests.drafting.test_chain import no_draw
 
@@ -78,6 +79,7 @@ def test_tiers_speak_in_llama_cpps_order_and_with_its_proof(
     context, learned = counted([text], range(1, 5)), counted(answers, range(1, 5))
     static = counted(corpus, [2]) if has_static else {}
     drafter = NgramCache(past=held(answers), static=static_of(corpus) if static else None)
+    drafter.configure(CacheParameters(p_min=0.0))  # unlikely drafts are counted as well
     drafter.begin(text)
     drafted = drafter.propose(6, no_draw)
     said = list(text)
@@ -95,6 +97,7 @@ def test_tiers_speak_in_llama_cpps_order_and_with_its_proof(
 
 
 def proposal(drafter: NgramCache, text: list[int]) -> list[int]:
+    drafter.configure(CacheParameters(p_min=0.0))
     drafter.begin(text)
     return drafter.propose(8, no_draw).tokens
 

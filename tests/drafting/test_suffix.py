@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drafting.drafter import Draft
+from drafting.parameters import SuffixParameters
 from drafting.past_answers import PastAnswers
 from drafting.suffix import Suffix
 from tests.drafting.past import held
@@ -16,6 +17,7 @@ ANSWER = [30, 31, 32, 33, 34, 35, 36, 37]
 
 def draft(text: list[int], past: PastAnswers | None, limit: int = 8) -> Draft:
     drafter = Suffix(past=past)
+    drafter.configure(SuffixParameters(p_min=0.0))
     drafter.begin(text)
     return drafter.propose(limit, no_draw)
 
