@@ -9,7 +9,7 @@ ARGS ?=
 help:
 	@echo 'make run      set up, then open the window; ARGS="..." goes to slipstream'
 	@echo 'make test     set up, then run all checks and tests; ARGS="..." goes to pytest'
-	@echo 'make golden   set up, then compare drafted with plain answers in full: an hour or two; ARGS="..."'
+	@echo 'make golden   set up, then compare drafted with plain answers in full: hours; ARGS="..."'
 	@echo 'make lint     set up, then run all checks without the tests'
 	@echo 'make setup    set up .venv only'
 	@echo 'make clean    remove .venv and all caches in this folder'

@@ -31,7 +31,8 @@ SAMPLED_MODELS: tuple[WeightType, ...] = ("Q4_1", "F16")
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     os.environ["SLIPSTREAM_HOME"] = str(options.folder / "home")  # nothing of this is the person's
-    prompts = load_prompts()[: options.prompts]
+    # Those with the same passage follow each other, so that it is read once.
+    prompts = sorted(load_prompts()[: options.prompts], key=lambda prompt: prompt.passages)
     everything = not (options.exact or options.default or options.sampled)
     began = time.monotonic()
 
