@@ -22,7 +22,7 @@ MAX_REPETITIONS = 2000  # llama.cpp's own limit
 # llama.cpp tries all ways to go on at once, and compares each with each.
 MAX_WAYS = 10_000
 # Where parts that may be left out follow each other, each way leads to all those behind it.
-MAX_OPTIONAL = 400
+MAX_OPTIONAL = 128
 
 _TOKEN = re.compile(
     r"""(?P<space>(?:[ \t\r\n]|\#[^\r\n]*)+)

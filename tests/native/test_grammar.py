@@ -7,6 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 import pytest
+from llama_cpp import llama_grammar
 
 from native import sampler
 from native.errors import GrammarError
@@ -241,6 +242,9 @@ GOOD = [
     "root ::= " + " | ".join(f'"{i}x"' for i in range(3000)),
     "root ::= " + '("a" ' * 400 + ")?" * 400,
 ]
+
+
+GOOD += [text for name, text in vars(llama_grammar).items() if name.endswith("_GBNF")]
 
 
 @pytest.mark.parametrize("text", GOOD, ids=range(len(GOOD)))
