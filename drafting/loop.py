@@ -173,12 +173,13 @@ class Loop:
                 self._rewind(sequence, plan.padding, 0)
             return Step(sequence, min(sequence.computed, sequence.n_prompt), [])
         first, source, drafted = plan.output, sequence.source, draft.tokens
-        before = sequence.tokens[-1] if len(sequence.tokens) > sequence.n_prompt else None
+        position = len(sequence.tokens)
+        before = sequence.tokens[-1] if position > sequence.n_prompt else None
         verified = verify(
             draft,
             lambda i: source.at(first + i, drafted[i - 1] if i else before),
             sequence.noise,
-            len(sequence.tokens),
+            position,
             sequence.mode,
         )
         kept = self._keep(sequence, verified.tokens)
