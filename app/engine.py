@@ -154,7 +154,7 @@ class Engine:
         self._loop: Loop | None = None
         self._slots = 1
         self._kept: dict[int, list[int]] = {}  # slot -> tokens in its KV cache, while it is free
-        self._exact_slots: set[int] = set()  # those whose KV cache exact mode alone has computed
+        self._read: dict[int, int] = {}  # slot -> tokens in it that exact mode has read as a prompt
         self._requests: list[_Request] = []
         self._switched_off: dict[str, str] = {}  # links that failed with this model
         self._floor = Floor()  # what its links' drafts were worth
@@ -188,7 +188,7 @@ class Engine:
         controller = model.controller
         self._loop = Loop(model.target, self._clock, controller.costs if controller else None)
         self._kept = {slot: [] for slot in range(self._slots)}
-        self._exact_slots.clear()
+        self._read.clear()
         return model.report
 
     def unload(self) -> None:
@@ -336,22 +336,21 @@ class Engine:
         """The free slot whose KV cache shares the longest prefix with ``tokens``, cut to it.
 
         At least the last token is computed again: its logits start the answer. Exact mode takes
-        nothing that passes of any size have computed.
+        only what it would compute to the last bit as it is: whole blocks of prompts that it has
+        read, or the same prompt.
         """
-        shared = {
-            slot: common_prefix(kept, tokens) if slot in self._exact_slots or not exact else 0
-            for slot, kept in self._kept.items()
-        }
+        shared = {slot: common_prefix(kept, tokens) for slot, kept in self._kept.items()}
         slot = max(shared, key=lambda s: shared[s])
         computed = min(shared[slot], len(tokens) - 1)
+        read = self._read.pop(slot, 0)
+        if exact:
+            computed = min(computed, read)
+            if not computed == read == len(tokens) - 1:
+                computed -= computed % target.n_batch
         kept = self._kept.pop(slot)
         if computed < len(kept) and not target.rewind(slot, computed):
             target.forget(slot)
             computed = 0
-        if exact:
-            self._exact_slots.add(slot)
-        else:
-            self._exact_slots.discard(slot)
         return slot, computed
 
     def _report(self, step: Step) -> list[FromWorker]:
@@ -430,6 +429,8 @@ class Engine:
         self._requests.remove(request)
         self._switched_off.update(request.sequence.chain.failures)
         self._kept[request.sequence.seq] = kept
+        if request.sequence.most_rows:
+            self._read[request.sequence.seq] = min(len(kept), request.sequence.n_prompt - 1)
         request.source.close()
         with self._lock:
             self._active_ids.discard(request.message.request_id)

@@ -95,14 +95,13 @@ class Loop:
         plans: list[_Plan] = []
         rows: list[Row] = []
         outputs = 0
-        room = self._room()
         for place, sequence in enumerate(self._active):
             if sequence.started is None:
                 sequence.started = now
             waiting = len(self._active) - place
-            share = (room - len(rows)) // waiting
+            share = (self._target.n_batch - len(rows)) // waiting
             outputs_share = (self._target.n_outputs - outputs) // waiting
-            take = min(sequence.pending, share)
+            take = self._piece(sequence, share)
             complete = take == sequence.pending
             draft, known, drafter = NO_DRAFT, 0, None
             if complete and sequence.pending == 1:
@@ -118,28 +117,26 @@ class Loop:
             plans.append(_Plan(sequence, take, draft, known, drafter, 0, output))
             if complete:
                 outputs += 1 + known
-        return plans, rows + self._padding(plans, len(rows), outputs)
+        return plans, rows + self._padding(plans, len(rows))
 
-    def _room(self) -> int:
-        """Rows that this pass has for prompts, last tokens and drafts.
+    def _piece(self, sequence: Sequence, share: int) -> int:
+        """Pending tokens for this pass, of ``share`` rows.
 
-        Exact mode reads prompts in small passes too: rows computed in larger ones differ, and what a
-        pass sees of the KV cache would depend on what was read at once and what was still there.
+        Large passes compute other last bits than small ones. So in exact mode a prompt is read in
+        blocks whose places do not depend on what the KV cache had of it, and its last token, which
+        starts the answer, belongs to the passes of the answer.
         """
-        least = max((s.least_rows for s in self._active), default=1)
-        most = min((s.most_rows for s in self._active if s.most_rows), default=self._target.n_batch)
-        # The end of a prompt has one row with logits and may need padding on top.
-        reserved = least - 1 if any(s.pending > 1 for s in self._active) else 0
-        return min(most, self._target.n_batch) - reserved
+        if not sequence.most_rows or sequence.pending == 1:
+            return min(sequence.pending, share)
+        block = self._target.n_batch - sequence.computed % self._target.n_batch
+        return min(sequence.pending - 1, share, block)
 
-    def _padding(self, plans: list[_Plan], n_rows: int, outputs: int) -> list[Row]:
-        """Rows to throw away, where exact mode wants more rows in a pass than this one has.
+    def _padding(self, plans: list[_Plan], n_rows: int) -> list[Row]:
+        """Rows to throw away, where exact mode wants passes of more rows than this one has.
 
-        The output layer is a pass of its own in this: it sees the rows with logits alone. Padding
-        repeats a sequence's last token behind its draft and is rewound with what is rejected.
+        They repeat a sequence's last token behind its draft and are rewound with what is rejected.
         """
-        least = max((p.sequence.least_rows for p in plans), default=1)
-        missing = least - min(n_rows, outputs or n_rows)
+        missing = max((p.sequence.least_rows for p in plans), default=1) - n_rows
         if missing <= 0:
             return []
         for place, plan in enumerate(plans):
@@ -159,6 +156,7 @@ class Loop:
         stays in it to be rejected: were it left out for what it is, the token said in its place
         would no longer follow p.
         """
+        room = min(room, sequence.most_rows - 1) if sequence.most_rows else room
         limit = min(sequence.max_draft, room, sequence.remaining(self._target.n_ctx) - 1)
         draft, drafter = sequence.chain.propose(limit, sequence.draw_draft)
         unknown = (i for i, t in enumerate(draft.tokens) if not 0 <= t < self._target.n_vocab)

@@ -226,11 +226,23 @@ def test_the_next_turn_reads_only_what_is_new(bench: Bench) -> None:
     assert again.reused_tokens == prompt - 1  # its last token's logits start the answer
 
 
-def test_exact_mode_reuses_only_what_exact_mode_has_computed(bench: Bench) -> None:
-    """Rows that were computed in passes of another size differ in their last bits."""
-    prompt = done(bench.ask("Hi")).stats.prompt_tokens
-    reused = [done(bench.ask("Hi", exact=exact)).stats.reused_tokens for exact in (True, True, False, True)]
-    assert reused == [0, prompt - 1, prompt - 1, 0]
+def test_exact_mode_reuses_only_what_it_would_compute_to_the_last_bit(bench: Bench) -> None:
+    """Passes of another size compute other last bits: blocks that it read as a prompt, or the same prompt."""
+    words, block = "word " * 900, 512
+
+    def reused(*turns: str, exact: bool = True) -> int:
+        return done(bench.ask(*turns, exact=exact)).stats.reused_tokens
+
+    prompt = done(bench.ask(words)).stats.prompt_tokens
+    assert block < prompt < 2 * block
+    assert reused(words) == 0, "read in default mode"
+    assert reused(words) == prompt - 1
+    assert reused(words, "an answer", "and on") == block
+    assert reused(words) == block, "a part of a block was read with what followed it"
+    other = words[:-5] + "else "
+    assert reused(other) == block, "of the same length, but another prompt"
+    assert reused(other, exact=False) == prompt - 1
+    assert reused(other) == 0
 
 
 def test_a_long_prompt_reports_progress() -> None:

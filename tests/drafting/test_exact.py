@@ -44,36 +44,37 @@ class Guesses(Idle):
 @pytest.mark.parametrize("prompt_length", [1, 2, 4, 5, 7, 8, 9, 17])
 @pytest.mark.parametrize("seed", range(5))
 def test_no_pass_leaves_the_group_and_the_text_stays(prompt_length: int, seed: int) -> None:
-    """Not while the prompt is read either, and not at the end of the context."""
+    """Not at the end of the context either. A prompt is read up to its last token, in blocks."""
     n_ctx = prompt_length + 30
     prompt = [random.Random(seed).randrange(4) for _ in range(prompt_length)]
-    plain_target = ToyTarget(n_batch=16, n_ctx=n_ctx)
+    plain_target = ToyTarget(n_batch=8, n_ctx=n_ctx)
     plain = sequence(plain_target, prompt, Idle(), max_new=None)
     run(plain_target, plain)
-    target = ToyTarget(n_batch=16, n_ctx=n_ctx)
+    target = ToyTarget(n_batch=8, n_ctx=n_ctx)
     exact = sequence(target, prompt, Guesses(seed), max_new=None)
     exact.least_rows, exact.most_rows = 3, 6
     run(target, exact)
     assert len(answer(exact)) == 29  # the last place of the context is for padding alone
     assert answer(exact) == answer(plain)[:29]
-    assert all(3 <= len(rows) <= 6 for rows in target.passes)
-    outputs = [sum(row.output for row in rows) for rows in target.passes]
-    assert all(n == 0 or n >= 3 for n in outputs), "the output layer sees the rows with logits alone"
+    reading = -(-(prompt_length - 1) // 8)
+    assert [rows[0].pos for rows in target.passes[: reading + 1]] == [
+        *range(0, prompt_length - 1, 8),
+        prompt_length - 1,
+    ]
+    assert all(3 <= len(rows) <= 6 for rows in target.passes[reading:])
+    assert all(row.output for rows in target.passes[reading:] for row in rows)
 
 
-def test_two_sequences_share_the_group() -> None:
-    plain, together = [], ToyTarget(n_batch=16)
-    for seed in (1, 2):
-        target = ToyTarget(n_batch=16)
-        alone = sequence(target, [seed] * 9, Idle())
-        run(target, alone)
-        plain.append(answer(alone))
-    pair = [sequence(together, [seed] * 9, Guesses(seed), seq=seed) for seed in (1, 2)]
-    for one in pair:
-        one.least_rows, one.most_rows = 3, 6
-    run(together, *pair)
-    assert [answer(one) for one in pair] == plain
-    assert all(3 <= len(rows) <= 6 for rows in together.passes)
+@pytest.mark.parametrize("computed", [8, 16, 20])
+def test_what_is_reused_does_not_move_the_blocks(computed: int) -> None:
+    target = ToyTarget(n_batch=8)
+    prompt = [1] * 21
+    target.kv[0] = prompt[:computed]
+    one = sequence(target, prompt, Idle())
+    one.least_rows, one.most_rows, one.computed = 2, 6, computed
+    run(target, one)
+    starts = [rows[0].pos for rows in target.passes if rows[0].pos <= 20]
+    assert starts == [at for at in (0, 8, 16, 20) if at >= computed]
 
 
 def test_padding_makes_a_short_draft_free() -> None:

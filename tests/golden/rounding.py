@@ -19,7 +19,6 @@ from tests.golden.prompts import Prompt
 from tests.golden.runs import N_CTX, OFF, Answer, Difference, Mode, Run, Runs, first_difference
 
 _SEQ = 0
-_PIECE = 32  # rows: inside the group that exact mode reads prompts in
 _ROWS = 65
 
 
@@ -56,10 +55,10 @@ class Judge:
         prompt = prepared.tokens
         said = [*plain.ids[:at]]
         # The last token of the prompt starts the answer in a pass of its own: the rest was there.
-        read = prompt[:-1]
+        read, block = prompt[:-1], self._context.n_batch
         self._context.forget(_SEQ)
-        for start in range(0, len(read), _PIECE):
-            piece = read[start : start + _PIECE]
+        for start in range(0, len(read), block):
+            piece = read[start : start + block]
             self._context.decode([(_SEQ, t, start + i, False) for i, t in enumerate(piece)])
         tokens = [*prompt, *said]
         ways = [self._logits(tokens, len(read), answer.passes) for answer in (plain, drafted)]
@@ -125,7 +124,7 @@ def check_default_mode(
                 # Never from the file: each run relies on what the one before left in the KV cache.
                 return asked, runs.ask(asked, mode, prompt.text)
 
-            run(OFF, 1, exact=True, tokens=1)  # reads the prompt in small passes, as the judge does
+            run(OFF, 1, exact=True, tokens=1)  # reads the prompt in whole blocks, as the judge does
             _, plain = run(OFF, 1)
             for i in range(3):
                 mode = ROTATED[(3 * number + i) % len(ROTATED)]
