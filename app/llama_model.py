@@ -47,7 +47,7 @@ from drafting.parameters import AUTOMATIC
 from drafting.suffix import Suffix
 from model_store.check import ModelFileError, check_model_file, describe_os_error, shown_name
 from model_store.fingerprint import tokenizer_fingerprint
-from model_store.pairing import vocabulary_mismatch
+from model_store.pairing import check_drafter
 from native.context import Context, ContextOptions
 from native.errors import ContextError, GrammarError, LoadCancelled, NativeError
 from native.grammar import Grammar
@@ -356,14 +356,12 @@ class LlamaModel:
         return drafters, [*reports, DrafterReport("draft", reason)]
 
     def _load_draft(self, path: Path, request: Load, n_ctx: int) -> DraftModel:
-        check_model_file(path, "draft")
+        check_drafter(self._model.path, path, "draft")
         draft = self._draft_model = _load(path, request.options, lambda _: True)
         try:
-            mismatch = vocabulary_mismatch(self._model, draft)
-            if mismatch is None and (draft.is_recurrent or draft.is_hybrid):
-                mismatch = "its memory cannot drop rejected tokens"
-            if mismatch is not None:
-                raise EngineError("bad_model", f"{path.name} does not fit: {mismatch}")
+            if draft.is_recurrent or draft.is_hybrid:
+                problem = "its memory cannot drop rejected tokens"
+                raise EngineError("bad_model", f"{path.name} cannot be used as a draft model: {problem}")
             context = _context(draft, request.options, min(n_ctx, draft.n_ctx_train or n_ctx), 1)
             pass_seconds(context, 0.0)  # pages its weights in
             return DraftModel(context)

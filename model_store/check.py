@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from model_store.classify import Classified, classify
+from model_store.drafting_kind import TO_KEEP
 from model_store.fingerprint import TO_HASH
 from model_store.gguf_header import GgufError, GgufHeader, read_header
 from model_store.split import split_name
@@ -23,6 +24,18 @@ def check_model_file(path: Path, use: Literal["chat", "draft"]) -> GgufHeader:
     "draft" means an ordinary draft model, which runs in a context of its own. The header is good for
     a tokenizer fingerprint. Raises ModelFileError.
     """
+    header = read_model_file(path)
+    problem = unfit_for(classify(header), use)
+    if problem is not None:
+        raise ModelFileError(f"{shown_name(path)} cannot be used as {_USES[use]}: it is {problem}.")
+    return header
+
+
+def read_model_file(path: Path) -> GgufHeader:
+    """The header of ``path``, whatever it is for; of a split model, that of its first part.
+
+    All parts must be there and whole. Raises ModelFileError.
+    """
     name = shown_name(path)
     split = split_name(path)
     if split is not None and split.number != 1:
@@ -32,9 +45,6 @@ def check_model_file(path: Path, use: Literal["chat", "draft"]) -> GgufHeader:
     header = _read(path)
     for part in split.parts[1:] if split is not None else ():
         _read(part)
-    problem = unfit_for(classify(header), use)
-    if problem is not None:
-        raise ModelFileError(f"{name} cannot be used as {_USES[use]}: it is {problem}.")
     return header
 
 
@@ -64,7 +74,7 @@ def _read(path: Path) -> GgufHeader:
     try:
         if path.is_dir():
             raise ModelFileError(f"{name} is a folder, not a GGUF file.")
-        return read_header(path, hash_arrays=TO_HASH)
+        return read_header(path, keep_arrays=TO_KEEP, hash_arrays=TO_HASH)
     except FileNotFoundError:
         raise ModelFileError(f"{name} was not found in {path.parent}.") from None
     except OSError as error:

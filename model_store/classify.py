@@ -15,6 +15,9 @@ _HEADS = {
     "dflash": "a DFlash drafter",
     "gemma4-assistant": "an MTP head",
 }
+MARKOV_HEAD = "markov_w1.weight"
+"""The tensor that makes a DFlash file a DSpark one."""
+
 _EMBEDDERS = {
     "bert",
     "distilbert",
@@ -51,6 +54,8 @@ def classify(header: GgufHeader) -> Classified:
         return Classified("other", "an importance matrix for quantising")
     if arch == "clip" or general_type == "mmproj":
         return Classified("projector", "a projector for pictures or sound")
+    if arch == "dflash" and header.tensor(MARKOV_HEAD) is not None:
+        return Classified("drafter", "a DSpark drafter")
     if arch in _HEADS:
         return Classified("drafter", _HEADS[arch])
     if arch.endswith("-assistant") or _has_only_next_token_blocks(header):

@@ -11,8 +11,8 @@ from model_store.gguf_header import GgufHeader, Skipped
 FIRST_TOKEN = 5
 """Ids before this one are special tokens, whose texts vary between conversions of one model."""
 
-_TOKENS = "tokenizer.ggml.tokens"
-TO_HASH = {_TOKENS: FIRST_TOKEN}
+TOKENS = "tokenizer.ggml.tokens"
+TO_HASH = {TOKENS: FIRST_TOKEN}
 """What ``read_header`` must hash for it: a few milliseconds for 262,144 tokens."""
 
 # More special ids than a file has today, so that a new one is not overlooked.
@@ -33,7 +33,7 @@ def tokenizer_fingerprint(header: GgufHeader) -> str | None:
     that was not read with ``hash_arrays=TO_HASH``.
     """
     metadata = header.metadata
-    tokens = metadata.get(_TOKENS)
+    tokens = metadata.get(TOKENS)
     if not isinstance(tokens, Skipped) or not tokens.sha256:
         return None
     said = {key: value for key, value in metadata.items() if key in _SETTINGS or _SPECIAL.fullmatch(key)}

@@ -22,7 +22,7 @@ from model_store.ggml_types import GGML_TYPES
 
 MAX_KEPT_STRING = 1 << 20  # bytes; a longer value is skipped
 _MAX_KEPT_TOTAL = 16 << 20  # bytes of strings kept of one file
-_MAX_KEPT_ITEMS = 4096  # of an array that was asked for
+MAX_KEPT_ITEMS = 4096  # of an array that was asked for, unless more are wanted
 _MAX_KEY = 65_535  # bytes, as docs/gguf.md has it
 _MAX_TENSOR_NAME = 63  # bytes, ggml's GGML_MAX_NAME less its zero
 _MAX_PAIRS = 65_536
@@ -122,14 +122,28 @@ class GgufHeader:
         value = self.metadata.get(key.replace("{arch}", self.architecture))
         return value if isinstance(value, int) and not isinstance(value, bool) else None
 
+    def numbers(self, key: str) -> tuple[int, ...]:
+        """The whole numbers in the array at ``key``; none when it is absent, skipped, or has others."""
+        value = self.metadata.get(key.replace("{arch}", self.architecture))
+        if not isinstance(value, tuple) or isinstance(value, Skipped):
+            return ()
+        whole = tuple(item for item in value if isinstance(item, int) and not isinstance(item, bool))
+        return whole if len(whole) == len(value) else ()
+
+    def tensor(self, name: str) -> TensorInfo | None:
+        return next((tensor for tensor in self.tensors if tensor.name == name), None)
+
 
 def read_header(
-    path: Path, keep_arrays: Collection[str] = (), hash_arrays: Mapping[str, int] = MappingProxyType({})
+    path: Path,
+    keep_arrays: Collection[str] = (),
+    hash_arrays: Mapping[str, int] = MappingProxyType({}),
+    most_items: int = MAX_KEPT_ITEMS,
 ) -> GgufHeader:
     """Read the header of ``path`` and check that the file holds all the data it announces.
 
-    Arrays are skipped, except those named in ``keep_arrays`` with at most 4,096 items. The arrays of
-    strings named in ``hash_arrays`` are hashed from the item given there on.
+    Arrays are skipped, except those named in ``keep_arrays`` with at most ``most_items`` items. The
+    arrays of strings named in ``hash_arrays`` are hashed from the item given there on.
     Raises TruncatedGguf when the file ends too early, GgufError for any other damage, and OSError
     when it cannot be read.
     """
@@ -138,7 +152,8 @@ def read_header(
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise GgufError("not a regular file")
-        return _Scanner(_Cursor(file, status.st_size), frozenset(keep_arrays), hash_arrays).scan()
+        cursor = _Cursor(file, status.st_size)
+        return _Scanner(cursor, frozenset(keep_arrays), hash_arrays, most_items).scan()
 
 
 def _open_without_waiting(path: str, flags: int) -> int:
@@ -231,9 +246,16 @@ class _Cursor:
 
 
 class _Scanner:
-    def __init__(self, cursor: _Cursor, keep_arrays: frozenset[str], hash_arrays: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        cursor: _Cursor,
+        keep_arrays: frozenset[str],
+        hash_arrays: Mapping[str, int],
+        most_items: int,
+    ) -> None:
         self._cursor = cursor
         self._keep_arrays = keep_arrays
+        self._most_items = most_items
         self._hash_arrays = hash_arrays
         self._kept = 0  # bytes of strings
         self._walked = 0  # strings
@@ -338,7 +360,7 @@ class _Scanner:
             self._walked += count
             if self._walked > _MAX_STRINGS:
                 raise GgufError(f"damaged: {_shown(key)} claims {count:,} strings")
-        if key in self._keep_arrays and count <= _MAX_KEPT_ITEMS:
+        if key in self._keep_arrays and count <= self._most_items:
             items = [self._single(key, kind) for _ in range(count)]
             kept = tuple(item for item in items if not isinstance(item, Skipped))
             return kept if len(kept) == count else Skipped("string", count)

@@ -47,6 +47,10 @@ class Tiny:
     template: str | None = CHATML
     im_end_type: int = int(gguf.TokenType.CONTROL)
     swap: tuple[int, int] | None = None  # two ids whose texts change places
+    tokenizer: str = "gpt2"
+    pre: str = "gpt-2"
+    eos: int = EOS
+    add_bos: bool = False
     extra: dict[str, str] = field(default_factory=dict)
     words: tuple[str, ...] = ()  # the last tokens before id 512, each for a text of its own
 
@@ -82,14 +86,14 @@ def write_llama(path: Path, tiny: Tiny = Tiny()) -> Path:
     writer.add_layer_norm_rms_eps(1e-5)
     writer.add_vocab_size(tiny.n_vocab)
     tokens, types, merges = vocabulary(tiny)
-    writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre("gpt-2")
+    writer.add_tokenizer_model(tiny.tokenizer)
+    writer.add_tokenizer_pre(tiny.pre)
     writer.add_token_list(tokens)
     writer.add_token_types(types)
     writer.add_token_merges(merges)
     writer.add_bos_token_id(BOS)
-    writer.add_eos_token_id(EOS)
-    writer.add_add_bos_token(False)
+    writer.add_eos_token_id(tiny.eos)
+    writer.add_add_bos_token(tiny.add_bos)
     if tiny.template is not None:
         writer.add_chat_template(tiny.template)
     for key, value in tiny.extra.items():

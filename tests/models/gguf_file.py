@@ -10,7 +10,7 @@ import gguf
 import numpy as np
 import numpy.typing as npt
 
-from tests.tiny_gguf import BOS, EOS, Tiny, vocabulary
+from tests.tiny_gguf import BOS, Tiny, vocabulary
 
 Number = int | float | bool
 
@@ -73,14 +73,14 @@ class GgufFile:
     def tokenizer(self, tiny: Tiny, mask: int | None = None) -> None:
         writer = self._writer
         tokens, types, merges = vocabulary(tiny)
-        writer.add_tokenizer_model("gpt2")
-        writer.add_tokenizer_pre("gpt-2")
+        writer.add_tokenizer_model(tiny.tokenizer)
+        writer.add_tokenizer_pre(tiny.pre)
         writer.add_token_list(tokens)
         writer.add_token_types(types)
         writer.add_token_merges(merges)
         writer.add_bos_token_id(BOS)
-        writer.add_eos_token_id(EOS)
-        writer.add_add_bos_token(False)
+        writer.add_eos_token_id(tiny.eos)
+        writer.add_add_bos_token(tiny.add_bos)
         if mask is not None:
             writer.add_mask_token_id(mask)
         if tiny.template is not None:
