@@ -1,4 +1,4 @@
-"""What a field of a struct says of itself: title, help, range and choices, for window and command line."""
+"""What a field of a struct says of itself: title, help and range, for window and command line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ class Declared(Struct, frozen=True):
     is_whole: bool = False
     minimum: float | None = None
     maximum: float | None = None
-    choices: tuple[str, ...] = ()
 
 
 @cache
@@ -35,11 +34,8 @@ def _declared(name: str, kind: msgspec.inspect.Type) -> Declared:
         kind = kind.type
     minimum: float | None = None
     maximum: float | None = None
-    choices: tuple[str, ...] = ()
     if isinstance(kind, msgspec.inspect.IntType | msgspec.inspect.FloatType):
         minimum, maximum = kind.ge, kind.le
-    elif isinstance(kind, msgspec.inspect.LiteralType):
-        choices = tuple(str(value) for value in kind.values)
     return Declared(
         name,
         str(words.get("title", name)),
@@ -47,5 +43,4 @@ def _declared(name: str, kind: msgspec.inspect.Type) -> Declared:
         isinstance(kind, msgspec.inspect.IntType),
         minimum,
         maximum,
-        choices,
     )

@@ -115,7 +115,7 @@ class FakeModel:
 
     def links(self, drafting: DraftingParams, sampling: SamplingParams) -> Sequence[Drafter]:
         drafts = itertools.cycle(self._reply.drafts)
-        return [_Prompter(self, drafts, self._reply.drafters)] if drafting.links else []
+        return [_Prompter(self, drafts, self._reply)] if drafting.links else []
 
     def exact_rows(self) -> ExactRows:
         return ExactRows(1, self.n_outputs)
@@ -186,12 +186,14 @@ class FakeModel:
 class _Prompter:
     """Plays all drafters: it whispers so many of the next lines, and so many wrong ones after."""
 
-    def __init__(self, model: FakeModel, drafts: Iterator[tuple[int, int]], names: Sequence[str]) -> None:
+    def __init__(self, model: FakeModel, drafts: Iterator[tuple[int, int]], reply: FakeReply) -> None:
         self._model = model
         self._drafts = drafts
-        self._names = itertools.cycle(names)
+        self._names = itertools.cycle(reply.drafters)
+        self._error = reply.link_fail
+        self._calls = 0
         self._length = 0
-        self.name = ""
+        self.name = reply.drafters[0]
 
     def begin(self, tokens: Sequence[int]) -> None:
         self._length = len(tokens)
@@ -203,6 +205,9 @@ class _Prompter:
         """It knew before."""
 
     def propose(self, limit: int, draw: Draw) -> Draft:
+        self._calls += 1
+        if self._error is not None and self._calls >= 3:
+            raise RuntimeError(self._error)
         drafted, accepted = next(self._drafts)
         if drafted == 0:
             return NO_DRAFT

@@ -14,7 +14,8 @@ class FakeReply(Struct, frozen=True, kw_only=True):
 
     ``text`` is cut into tokens of about four characters unless ``pieces`` gives them; "{prompt}" in
     it stands for the last user message. ``drafts`` is a cycle of (drafted, accepted) per target
-    pass, shown under the names in ``drafters`` in turn. ``crash`` happens before token ``at``;
+    pass, shown under the names in ``drafters`` in turn; ``link_fail`` is raised by the drafter from
+    its third call on. ``crash`` happens before token ``at``;
     ``fail`` raises an engine error there.
     """
 
@@ -24,6 +25,7 @@ class FakeReply(Struct, frozen=True, kw_only=True):
     prefill_s: float = 0.0
     drafts: tuple[tuple[int, int], ...] = ((0, 0),)
     drafters: tuple[str, ...] = ("cache", "map-k", "mod")
+    link_fail: str | None = None
     crash: Crash | None = None
     fail: str | None = None
     at: int = 0

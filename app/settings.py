@@ -99,8 +99,8 @@ class Settings(Struct, kw_only=True):
         Verification,
         Meta(
             title="Verification",
-            description="Automatic: answers follow the model's own distribution. Reproducible: a seed gives "
-            "the same text whoever drafts. Exact: rounding cannot change it either; a little slower.",
+            description="Automatic follows the model's own odds. Reproducible: a seed gives one text, "
+            "whoever drafts. Exact: nor can rounding change it; a little slower.",
         ),
     ] = "automatic"
     learn: Annotated[

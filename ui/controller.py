@@ -75,6 +75,7 @@ class Controller:
         self._editing: Message | None = None
         self._fresh: list[Piece] = []
         self._seen_notices: set[str] = set()
+        self._notices_of: str | None = None  # the model that they were about
         self._told: str | None = None  # the last loss of the worker that a card already tells
         self._numbers_changed = False
         self._engine_changed = False
@@ -326,6 +327,9 @@ class Controller:
             return  # an earlier wish; the one that counts is still to come
         self._load_id = None
         self.state = EngineState(phase="ready", wanted=event.model.path, report=event.model)
+        if event.model.path != self._notices_of:
+            self._seen_notices.clear()
+            self._notices_of = event.model.path
         self._notices(event.model.notices)
         self._view.engine_changed()
         self._view.numbers_changed()

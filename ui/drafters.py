@@ -24,11 +24,11 @@ _LOOKS = {
         "cache", "Guesses what followed the same few words earlier in this chat.", "#0B6E99", "#4FB3DB"
     ),
     "simple": DrafterLook(
-        "simple", "Finds the last few words again and goes on as the newest place does.", "#7A5C00", "#D6B94A"
+        "simple", "Finds the last words again and goes on as their newest place does.", "#7A5C00", "#D6B94A"
     ),
     "map-k": DrafterLook(
         "map-k",
-        "Finds a longer passage again and offers its most frequent continuation.",
+        "Finds the last words again, often enough to be trusted, and goes on.",
         "#8A4B08",
         "#E5A352",
     ),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from app.protocol import Chunk, PrefillProgress, Started
+from drafting.floor import UNFIT_AFTER
+from drafting.silence import Silence
 from drafting.statistics import Statistics
+from ui.silence_meter import SilenceMeter
 from ui.speed_meter import SpeedMeter
-
-UNFIT_AFTER_DRAFTED = 100
 
 
 class LiveNumbers:
@@ -14,6 +15,7 @@ class LiveNumbers:
 
     def __init__(self) -> None:
         self._meter = SpeedMeter()
+        self._silence = SilenceMeter()
         self.clear()
 
     def clear(self) -> None:
@@ -26,6 +28,7 @@ class LiveNumbers:
         self.drafted = 0
         self.accepted = 0
         self.drafter: str | None = None  # who drafted in the last pass
+        self._silence.clear()
 
     def started(self, event: Started) -> None:
         self.clear()
@@ -41,6 +44,7 @@ class LiveNumbers:
         self.drafted += event.drafted
         self.accepted += event.accepted
         self.drafter = event.drafter if event.drafted else None
+        self._silence.add(event.silence, event.accepted, event.elapsed_s)
         if event.tokens:
             self._meter.add(event.tokens, event.elapsed_s)
 
@@ -54,11 +58,18 @@ class LiveNumbers:
         self.drafted = stats.drafted
         self.accepted = stats.accepted
         self._final_speed = stats.tokens_per_second
+        self._silence.clear()
 
     def failed(self) -> None:
+        self._silence.clear()
         self.finished = True
         self.prefill = None
         self.drafter = None
+
+    @property
+    def silence(self) -> Silence | None:
+        """Why nothing is drafted, where that has been so for a while."""
+        return self._silence.shown
 
     @property
     def speed(self) -> float | None:
@@ -74,4 +85,4 @@ class LiveNumbers:
 
     @property
     def drafter_unfit(self) -> bool:
-        return self.drafted >= UNFIT_AFTER_DRAFTED and self.accepted == 0
+        return self.drafted >= UNFIT_AFTER and self.accepted == 0

@@ -247,6 +247,7 @@ class MainWindow(QMainWindow):
             )
             self._dialog.changed.connect(self._apply)
             self._dialog.finished.connect(self._settings_closed)
+            self._dialog.show_report(report)
         self._dialog.show()
         self._dialog.raise_()
         self._dialog.activateWindow()
@@ -325,6 +326,8 @@ class MainWindow(QMainWindow):
         self.load_bar.setVisible(state.phase == "loading")
         self.load_bar.setValue(round(state.fraction * 1000))
         self.composer.set_busy(self.controller.busy)
+        if self._dialog is not None:
+            self._dialog.show_report(state.report)
         self.numbers_changed()
 
     def numbers_changed(self) -> None:

@@ -47,5 +47,6 @@ def footer(stats: Statistics) -> list[tuple[str, str]]:
         (NOTHING if rate is None else f"{percent(rate)} accepted", ACCEPTANCE_HELP),
     ]
     if rate is None:
-        parts[-1] = (f"{NOTHING} accepted", "Nothing was drafted for this answer.")
+        why = f": {max(undrafted, key=undrafted.__getitem__)}" if (undrafted := stats.undrafted) else ""
+        parts[-1] = (f"{NOTHING} accepted", f"Nothing was drafted for this answer{why}.")
     return parts

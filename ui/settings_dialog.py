@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from msgspec.structs import replace
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
-    QCheckBox,
     QComboBox,
     QDialog,
-    QDoubleSpinBox,
     QFileDialog,
     QFrame,
     QHBoxLayout,
@@ -22,24 +20,26 @@ from PySide6.QtWidgets import (
     QPlainTextEdit,
     QPushButton,
     QScrollArea,
-    QSpinBox,
     QVBoxLayout,
     QWidget,
 )
 
-from app.protocol import DRAFTERS, DrafterName
-from app.settings import Settings
-from ui import drafters
+from app.protocol import ModelReport
+from app.settings import Settings, Verification
+from ui.bidi import visible
+from ui.chain_editor import ChainEditor
 from ui.declared import declared
 from ui.file_choice import FileChoice
 from ui.learning_control import LearningControl
 from ui.model_picker import file_dialog, gguf_dialog
+from ui.number_box import WholeBox, number_box
 from ui.switch import Switch
-from ui.theme import Theme
+from ui.theme import Theme, small_font
 
 _SETTLE_MS = 500
 _CONTROL_WIDTH = 180
 _AUTOMATIC = "Automatic"
+AUTO_HELP = "Who may guess; auto takes whichever guess is expected to pay most."
 
 
 class SettingsDialog(QDialog):
@@ -67,6 +67,8 @@ class SettingsDialog(QDialog):
         self.setWindowTitle("Settings")
         self.resize(560, 680)
         self.controls: dict[str, QWidget] = {}
+        self._frames: dict[str, QFrame] = {}
+        self._report: ModelReport | None = None
         page = QWidget()
         self._rows = QVBoxLayout(page)
         self._rows.setContentsMargins(24, 16, 24, 16)
@@ -82,6 +84,7 @@ class SettingsDialog(QDialog):
         area.setWidgetResizable(True)
         area.setWidget(page)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.chain.moved.connect(area.ensureWidgetVisible)
         close = QPushButton("Close", self)
         close.clicked.connect(self.close)
         below = QHBoxLayout()
@@ -95,7 +98,7 @@ class SettingsDialog(QDialog):
         column.setSpacing(0)
         column.addWidget(area, 1)
         column.addLayout(below)
-        theme.changed.connect(self._recolour)
+        theme.changed.connect(self.chain.recolour)
 
     # ---- groups
 
@@ -103,13 +106,24 @@ class SettingsDialog(QDialog):
         self._section("Drafting")
         self._switch("drafting", self.settings.drafting)
         self._choice("draft_mode", [(choice.capitalize(), choice) for choice in ("auto", "manual")])
-        for look in drafters.looks():
-            box = Switch(self._theme, self)
-            box.setChecked(look.name in self.settings.links)
-            box.toggled.connect(self._links_changed)
-            self._row(f"links.{look.name}", look.name, look.help, box, icon_of=look)
+        self._chain_help = self._words(declared("links").title, "")
+        self.chain = ChainEditor(self._theme, self.settings, self)
+        self.chain.changed.connect(lambda: self._change(links=self.chain.links, order=self.chain.order))
+        self.chain.tuned.connect(lambda: self._change(settle=True, parameters=self.chain.parameters))
+        self.controls.update(self.chain.controls())
+        self._rows.addWidget(self.chain)
         self._file("draft_model", lambda parent: gguf_dialog(parent, "Choose a draft model", folder))
-        self._number("max_draft")
+        words = self._number("max_draft")
+        self._clamp = QLabel(self)
+        self._clamp.setProperty("role", "warning")
+        self._clamp.setFont(small_font(self.font()))
+        self._clamp.setWordWrap(True)
+        words.addWidget(self._clamp)
+        for name in ("floor_auto", "floor_manual"):
+            self._share(name)
+        self._choice("verification", [(each.capitalize(), each) for each in get_args(Verification)])
+        self._show_mode()
+        self._show_clamp()
 
     def _learning_rows(self, folder: Path) -> None:
         words = declared("learn")
@@ -164,17 +178,14 @@ class SettingsDialog(QDialog):
         control: QWidget,
         *,
         below: bool = False,
-        icon_of: drafters.DrafterLook | None = None,
-    ) -> None:
+    ) -> QVBoxLayout:
+        """The layout of its words, to which more can be added."""
         frame = QFrame(self)
         frame.setObjectName("row")
         words = QVBoxLayout()
         words.setSpacing(2)
         label = QLabel(title, frame)
         label.setBuddy(control)
-        if icon_of is not None:
-            label.setText(f"{title}")
-            label.setStyleSheet(f"color: {icon_of.colour(self._theme.tokens.dark)}; font-weight: 600;")
         words.addWidget(label)
         explained = QLabel(help, frame)
         explained.setProperty("role", "small")
@@ -184,6 +195,7 @@ class SettingsDialog(QDialog):
         control.setAccessibleDescription(help)
         control.setToolTip(help)
         self.controls[name] = control
+        self._frames[name] = frame
         if below:
             column = QVBoxLayout(frame)
             column.setContentsMargins(0, 8, 0, 8)
@@ -198,6 +210,21 @@ class SettingsDialog(QDialog):
                 control.setFixedWidth(_CONTROL_WIDTH)
             row.addWidget(control, 0, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self._rows.addWidget(frame)
+        return words
+
+    def _words(self, title: str, help: str) -> QLabel:
+        """A row without a control; its help can be changed."""
+        frame = QFrame(self)
+        column = QVBoxLayout(frame)
+        column.setContentsMargins(0, 8, 0, 4)
+        column.setSpacing(2)
+        column.addWidget(QLabel(title, frame))
+        explained = QLabel(help, frame)
+        explained.setProperty("role", "small")
+        explained.setWordWrap(True)
+        column.addWidget(explained)
+        self._rows.addWidget(frame)
+        return explained
 
     def _switch(self, name: str, value: bool) -> None:
         words = declared(name)
@@ -206,25 +233,26 @@ class SettingsDialog(QDialog):
         box.toggled.connect(lambda checked: self._change(**{name: checked}))
         self._row(name, words.title, words.help, box)
 
-    def _number(self, name: str, nothing: str = "") -> None:
+    def _number(self, name: str, nothing: str = "") -> QVBoxLayout:
         words = declared(name)
-        value = getattr(self.settings, name)
-        box: QSpinBox | QDoubleSpinBox
-        if isinstance(value, float):
-            box = _DoubleSpin(self)
-            box.setDecimals(2)
-            box.setSingleStep(0.1)
-            box.setRange(words.minimum or 0.0, words.maximum or 1.0)
-            box.setValue(value)
-        else:
-            box = _Spin(self)
-            box.setRange(int(words.minimum or 0), int(words.maximum or 0))
-            box.setSingleStep(256 if name == "n_ctx" else 1)
-            box.setGroupSeparatorShown(True)
-            box.setValue(value)
+        box = number_box(words, getattr(self.settings, name), self)
+        if name == "n_ctx":
+            box.setSingleStep(256)
         box.setSpecialValueText(nothing)
-        box.setKeyboardTracking(False)
         box.valueChanged.connect(lambda number: self._change(settle=True, **{name: number}))
+        return self._row(name, words.title, words.help, box)
+
+    def _share(self, name: str) -> None:
+        """A share from 0 to 1, in percent."""
+        words = declared(name)
+        box = WholeBox(self)
+        box.setRange(0, 100)
+        box.setSingleStep(5)
+        box.setSuffix(" %")
+        box.setSpecialValueText("Off")
+        box.setValue(round(100 * getattr(self.settings, name)))
+        box.setKeyboardTracking(False)
+        box.valueChanged.connect(lambda percent: self._change(settle=True, **{name: percent / 100}))
         self._row(name, words.title, words.help, box)
 
     def _choice(self, name: str, items: list[tuple[str, str]]) -> None:
@@ -246,6 +274,9 @@ class SettingsDialog(QDialog):
 
     def _change(self, *, settle: bool = False, **values: Any) -> None:
         self.settings = replace(self.settings, **values)
+        if "draft_mode" in values:
+            self._show_mode()
+        self._show_clamp()
         if settle:
             self._settle.start()
         else:
@@ -255,14 +286,30 @@ class SettingsDialog(QDialog):
         self._settle.stop()
         self.changed.emit(self.settings)
 
-    def _links_changed(self) -> None:
-        links: list[DrafterName] = []
-        for name in DRAFTERS:
-            box = self.controls[f"links.{name}"]
-            assert isinstance(box, QCheckBox)
-            if box.isChecked():
-                links.append(name)
-        self._change(links=tuple(links))
+    def _show_mode(self) -> None:
+        """Show what matters in the mode chosen."""
+        manual = self.settings.draft_mode == "manual"
+        words = declared("links").help
+        self._chain_help.setText(f"{words} Drag to change the order." if manual else AUTO_HELP)
+        self.chain.show_mode(manual)
+        for name, shown in (("floor_auto", not manual), ("floor_manual", manual)):
+            self._frames[name].setVisible(shown)
+
+    def show_report(self, report: ModelReport | None) -> None:
+        """What the model in memory can do; None while there is none."""
+        self._report = report
+        self.chain.show_reports(report.drafters if report is not None else ())
+        self._show_clamp()
+
+    def _show_clamp(self) -> None:
+        """The longest draft that a pass has room for, where that is less than what was asked for."""
+        report, asked = self._report, self.settings.max_draft
+        room = asked if report is None else report.max_draft
+        self._clamp.setVisible(room < asked)
+        if report is not None and room < asked:
+            tokens = "1 token" if room == 1 else f"{room} tokens"
+            what = f"holds {tokens} at most" if room else "cannot be made"
+            self._clamp.setText(f"With {visible(report.name)} a draft {what}: a pass has room for no more.")
 
     def _template_changed(self, name: str | None) -> None:
         if self._model_path is None:
@@ -273,15 +320,6 @@ class SettingsDialog(QDialog):
             templates[self._model_path] = name
         self._change(chat_templates=templates)
 
-    def _recolour(self) -> None:
-        for look in drafters.looks():
-            label = next(
-                label
-                for label in self.findChildren(QLabel)
-                if label.buddy() is self.controls[f"links.{look.name}"]
-            )
-            label.setStyleSheet(f"color: {look.colour(self._theme.tokens.dark)}; font-weight: 600;")
-
     def closeEvent(self, event: QCloseEvent) -> None:
         if self._settle.isActive():
             self._send()
@@ -289,15 +327,3 @@ class SettingsDialog(QDialog):
 
     def reject(self) -> None:  # Esc
         self.close()
-
-
-class _Spin(QSpinBox):
-    """The wheel scrolls the page, it does not change what the pointer happens to be over."""
-
-    def wheelEvent(self, event: Any) -> None:
-        event.ignore()
-
-
-class _DoubleSpin(QDoubleSpinBox):
-    def wheelEvent(self, event: Any) -> None:
-        event.ignore()

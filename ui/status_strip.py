@@ -34,6 +34,11 @@ def drafting_words(settings: Settings, state: EngineState) -> tuple[str, str]:
     return "", "\n".join([f"May draft: {ready}.", *lines])
 
 
+def inactive(reason: str) -> str:
+    """A reason of the engine for not drafting, as the strip says it."""
+    return reason if reason.startswith("paused") else f"inactive: {reason}"
+
+
 class StatusStrip(QFrame):
     """Fields of fixed width, so that nothing moves while numbers change."""
 
@@ -100,10 +105,8 @@ class StatusStrip(QFrame):
         if live.drafter_unfit:
             return UNFIT, UNFIT_HELP
         words, help = drafting_words(settings, state)
-        if not words and writing and live.passes and not live.drafted:
-            if settings.draft_mode == "auto":
-                return "plain: drafts would not pay", "No guess is sure enough to be worth a longer pass."
-            return "nothing to draft from yet", "The drafters find nothing to continue from in this chat."
+        if not words and writing and live.silence is not None:
+            return inactive(live.silence.reason), visible(live.silence.detail)
         if not words and state.phase == "no_model":
             return "No model yet", "Choose a model in the header."
         return words or ("" if writing else "Ready"), help

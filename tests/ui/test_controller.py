@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from app.engine_client import WorkerLost
 from app.process_exit import ProcessExit
@@ -23,7 +24,7 @@ from app.protocol import (
     Piece,
     Started,
 )
-from app.settings import Settings
+from app.settings import Settings, Verification
 from drafting.statistics import Statistics
 from tests.ui.test_live_numbers import report
 from ui.controller import Controller
@@ -341,6 +342,28 @@ def test_drafting_off_sends_no_links(bench: Bench) -> None:
     bench.controller.apply(Settings(drafting=False))
     bench.controller.send("hi")
     assert bench.engine.generated[-1][2]["drafting"].links == ()
+
+
+@pytest.mark.parametrize(
+    ("verification", "asked"),
+    [("automatic", (False, False)), ("reproducible", (True, False)), ("exact", (False, True))],
+)
+def test_how_drafts_are_verified(bench: Bench, verification: Verification, asked: tuple[bool, bool]) -> None:
+    bench.controller.apply(Settings(verification=verification))
+    bench.controller.send("hi")
+    options = bench.engine.generated[-1][2]
+    assert (options["reproducible"], options["exact"]) == asked
+
+
+def test_what_another_model_has_to_say_is_said_though_it_is_the_same(bench: Bench) -> None:
+    bench.controller.send("hi")
+    bench.controller.handle([bench.started(notices=("Exact mode is not to be had.",)), bench.done("a")])
+    for path, told in (("/m/toy.gguf", 1), ("/m/other.gguf", 2)):
+        bench.controller.choose_model(path)
+        bench.controller.handle([Loaded(bench.engine.ids, replace(report(), path=path))])
+        bench.controller.send("hi")
+        bench.controller.handle([bench.started(notices=("Exact mode is not to be had.",)), bench.done("a")])
+        assert bench.view.notices.count("Exact mode is not to be had.") == told
 
 
 def test_a_notice_is_given_once(bench: Bench) -> None:

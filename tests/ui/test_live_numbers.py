@@ -104,6 +104,10 @@ def test_footer_of_an_answer() -> None:
         "58 tok/s",
         "— accepted",
     ]
+    assert numbers.footer(stats)[3][1] == "Nothing was drafted for this answer."
+    for reason in ("a draft would not pay", "no drafter has an offer", "no drafter has an offer"):
+        stats.record_silence(reason)
+    assert numbers.footer(stats)[3][1] == "Nothing was drafted for this answer: no drafter has an offer."
     stats.record_draft("cache", 100, 81)
     assert numbers.footer(stats)[3][0] == "81 % accepted"
     assert all(help.count(".") == 1 for _, help in numbers.footer(stats))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 from pytestqt.qtbot import QtBot
 
-from app.protocol import DrafterReport, PrefillProgress
+from app.protocol import Chunk, DrafterReport, PrefillProgress
 from app.settings import Settings
+from drafting.silence import NO_OFFER, PAUSED, UNPAID, Silence
 from tests.ui.test_live_numbers import chunk, report, started
 from ui.engine_state import EngineState
 from ui.live_numbers import LiveNumbers
@@ -47,15 +49,25 @@ def test_the_prompt_that_is_read(strip: StatusStrip) -> None:
     assert strip.words.whole == "Reading the prompt 512 / 2,048"
 
 
-def test_who_drafts_and_when_nobody_can(strip: StatusStrip) -> None:
+def silent(silence: Silence, at: float) -> Chunk:
+    return replace(chunk(1, at=at), silence=silence)
+
+
+def test_who_drafts_and_why_nobody_does(strip: StatusStrip) -> None:
     live = LiveNumbers()
     live.started(started())
-    live.chunk(chunk(1))
-    strip.show_numbers(live, Settings(draft_mode="manual"), READY, writing=True)
-    assert strip.words.whole == "nothing to draft from yet"
-    strip.show_numbers(live, Settings(), READY, writing=True)
-    assert strip.words.whole == "plain: drafts would not pay"
-    assert strip.drafter.name is None
+    for reason, words in (
+        (NO_OFFER, "inactive: no drafter has an offer"),
+        (Silence(UNPAID, "Twice as long."), "inactive: a draft would not pay"),
+        (Silence(PAUSED, "map-k: 2 % were right."), "paused: low acceptance"),
+    ):
+        for step in range(50):
+            live.chunk(silent(reason, step * 0.1))
+        strip.show_numbers(live, Settings(), READY, writing=True)
+        assert strip.words.whole == words
+        assert strip.words.toolTip() == reason.detail
+        assert strip.drafter.name is None
+        live.started(started())
     live.chunk(chunk(3, 4, 2))
     strip.show_numbers(live, Settings(), READY, writing=True)
     assert strip.words.whole == ""
