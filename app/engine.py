@@ -242,7 +242,7 @@ class Engine:
         answer = Answer(model.token_bytes, prepared.end_tokens, prepared.stops, prepared.closing)
         source = model.source(message.sampling, prepared)
         # Last, since everything before may fail and a slot that is taken must be given back.
-        slot, computed = self._take_slot(prepared.tokens, model.target, exact is not None)
+        slot, computed = self._take_slot(prepared.tokens, model.target, bool(exact and exact.most))
         sequence = TokenSequence(
             seq=slot,
             tokens=prepared.tokens,

@@ -18,13 +18,18 @@ class ExactRows(NamedTuple):
     most: int
 
 
+_MOST_PADDING = 4
+
+
 def best_group(sizes: Sequence[int], same: Sequence[bool]) -> ExactRows | None:
     """The first run of sizes that agree: the one that needs the least padding.
 
-    ``same[i]`` tells whether sizes i and i + 1 compute the same.
+    ``same[i]`` tells whether sizes i and i + 1 compute the same. A run that begins beyond the sizes
+    that are tried one by one is not believed: some kernels take rows by fours and compute the odd
+    ones in another way, and the few odd rows of a large pass may agree by chance.
     """
     for first, agrees in enumerate(same):
-        if agrees:
+        if agrees and sizes[first] <= _MOST_PADDING:
             last = first + 1
             while last < len(same) and same[last]:
                 last += 1

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from drafting.exact import ExactRows, best_group
 from native.context import Context
 
-# All divide the number of positions, so that no try has a remainder of another size.
-SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 48)
+# Odd ones too: a kernel may take rows by fours and compute the rest in another way.
+SIZES = (1, 2, 3, 4, 5, 7, 8, 11, 16, 23, 48)
 POSITIONS = 48
 # Beyond 512 cells llama.cpp may split the attention of a lone row over its threads.
 DEPTH = 640
@@ -33,20 +33,24 @@ def check(context: Context) -> ExactRows | None:
         piece = tokens[start : min(depth, start + context.n_batch)]
         context.decode([(_SEQ, t, start + i, False) for i, t in enumerate(piece)])
     sizes = [size for size in SIZES if size <= context.n_outputs]
+    same: list[bool] = []
     try:
-        computed = [_logits(context, tokens, depth, size) for size in sizes]
+        for one, other in itertools.pairwise(_logits(context, tokens, depth, size) for size in sizes):
+            n = min(len(one), len(other))
+            same.append(np.array_equal(one[:n], other[:n]))
+            if any(same) and not same[-1]:
+                break  # the first group has ended
     finally:
         context.forget(_SEQ)
-    same = [np.array_equal(a, b) for a, b in itertools.pairwise(computed)]
     return best_group(sizes, same)
 
 
 def _logits(context: Context, tokens: list[int], depth: int, size: int) -> npt.NDArray[np.float32]:
-    """The logits of the positions behind ``depth``, in passes of ``size`` rows."""
+    """The logits of the positions behind ``depth``, as many as whole passes of ``size`` rows give."""
     if not context.rewind(_SEQ, depth):
         raise ValueError("a memory that cannot rewind needs no exact mode: nothing is drafted")
     rows = []
-    for start in range(depth, depth + POSITIONS, size):
+    for start in range(depth, depth + POSITIONS - size + 1, size):
         context.decode([(_SEQ, tokens[start + i], start + i, True) for i in range(size)])
         rows.append(context.logits().copy())
     return np.concatenate(rows)

@@ -22,7 +22,8 @@ SIZES = (1, 2, 3, 4, 6, 8)
         ([True] * 5, ExactRows(1, 8)),
         ([False, True, True, True, True], ExactRows(2, 8)),
         ([False, True, False, True, True], ExactRows(2, 3)),
-        ([False, False, False, False, True], ExactRows(6, 8)),
+        ([False, False, False, True, True], ExactRows(4, 8)),
+        ([False, False, False, False, True], None),
         ([False] * 5, None),
     ],
 )
