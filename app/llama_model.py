@@ -26,6 +26,7 @@ from app.protocol import (
     EngineOptions,
     Generate,
     Load,
+    LoadedFile,
     ModelReport,
     SamplingParams,
 )
@@ -45,8 +46,16 @@ from drafting.ngram_map import NgramMap, NgramMapK4V, NgramSimple
 from drafting.ngram_mod import ModTable, NgramMod
 from drafting.parameters import AUTOMATIC
 from drafting.suffix import Suffix
-from model_store.check import ModelFileError, check_model_file, describe_os_error, shown_name
+from model_store.check import (
+    ModelFileError,
+    check_model_file,
+    describe_os_error,
+    read_model_file,
+    shown_name,
+)
+from model_store.file_key import file_key
 from model_store.fingerprint import tokenizer_fingerprint
+from model_store.gguf_header import GgufHeader
 from model_store.pairing import check_drafter
 from native.context import Context, ContextOptions
 from native.errors import ContextError, GrammarError, LoadCancelled, NativeError
@@ -86,6 +95,7 @@ class LlamaModel:
             raise EngineError("bad_model", str(error)) from error
         model = self._model = _load(path, options, progress)
         self._draft_model: Model | None = None
+        self._draft_file: LoadedFile | None = None
         self._options = options
         self._learning: Learning | None = None
         try:
@@ -144,6 +154,8 @@ class LlamaModel:
             draft_model_path=request.draft_model_path if "draft" in self._drafters else None,
             drafters=tuple(reports),
             notices=tuple(notices),
+            file=_loaded_file(path, header),
+            draft_file=self._draft_file,
         )
 
     # ---- LoadedModel
@@ -364,6 +376,7 @@ class LlamaModel:
                 raise EngineError("bad_model", f"{path.name} cannot be used as a draft model: {problem}")
             context = _context(draft, request.options, min(n_ctx, draft.n_ctx_train or n_ctx), 1)
             pass_seconds(context, 0.0)  # pages its weights in
+            self._draft_file = _loaded_file(path, read_model_file(path))
             return DraftModel(context)
         except BaseException:
             draft.close()
@@ -375,6 +388,13 @@ def _options(sampling: SamplingParams) -> SamplerOptions:
     fields = msgspec.structs.asdict(sampling)
     bias = {token: -math.inf if by <= -100.0 else by for token, by in sampling.logit_bias.items()}
     return SamplerOptions(**fields | {"logit_bias": bias})
+
+
+def _loaded_file(path: Path, header: GgufHeader) -> LoadedFile | None:
+    try:
+        return LoadedFile(file_key(path), tokenizer_fingerprint(header))
+    except OSError:  # it went away while it was loaded
+        return None
 
 
 def _load(path: Path, options: EngineOptions, progress: Callable[[float], bool]) -> Model:

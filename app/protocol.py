@@ -175,6 +175,17 @@ class DrafterReport(Struct, frozen=True):
     reason: str | None = None
 
 
+class LoadedFile(Struct, frozen=True):
+    """A model file as it was when it was loaded, to be kept with what it said.
+
+    ``key`` is its hash (model_store.file_key), ``tokenizer`` its tokenizer's fingerprint, None for a
+    file that has none.
+    """
+
+    key: str
+    tokenizer: str | None
+
+
 class ModelReport(Struct, frozen=True, kw_only=True):
     """What was really loaded, as the worker sees it; labels come from here, not from a wish."""
 
@@ -195,6 +206,8 @@ class ModelReport(Struct, frozen=True, kw_only=True):
     draft_model_path: str | None
     drafters: tuple[DrafterReport, ...]
     notices: tuple[str, ...] = ()
+    file: LoadedFile | None = None
+    draft_file: LoadedFile | None = None
 
 
 class Hello(Struct, frozen=True, tag=True):

@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from app import paths
-from app.protocol import Done, ModelReport
+from app.protocol import Done, LoadedFile, ModelReport
 from app.text_kind import KINDS, TextKind, kind_of
 from drafting.statistics import Statistics
 from model_store.file_key import file_key
@@ -130,10 +130,10 @@ class SpeedHistory:
         if stats.completion_tokens <= stats.first_pass_tokens or stats.decode_s <= 0:
             return
         kind = kind_of(done.text or done.reasoning, done.repeated)
-        target = _model(model.path, model.name, model.size_bytes)
+        target = _model(model.path, model.name, model.size_bytes, model.file)
         drafter = None
         if model.draft_model_path is not None:
-            drafter = _model(model.draft_model_path, Path(model.draft_model_path).stem, 0)
+            drafter = _model(model.draft_model_path, Path(model.draft_model_path).stem, 0, model.draft_file)
         try:
             self._do(lambda db: self._add(db, target, drafter, kind, stats))
         except SpeedHistoryError as error:
@@ -363,7 +363,9 @@ def _forget(db: sqlite3.Connection, targets: set[str] | None) -> int:
     return answers
 
 
-def _model(path: str, name: str, size: int) -> Model:
+def _model(path: str, name: str, size: int, file: LoadedFile | None) -> Model:
+    if file is not None:
+        return Model(file.key, name)
     try:
         return Model(file_key(Path(path)), name)
     except OSError:  # gone since it was loaded
