@@ -20,4 +20,4 @@ def drafting_of(mode: str) -> DraftingParams:
     if mode == AUTO:
         return DraftingParams()
     links = {OFF: (), CHAIN: DRAFTERS}
-    return DraftingParams(links=links[mode] if mode in links else (_LINKS[mode],))
+    return DraftingParams(mode="manual", links=links[mode] if mode in links else (_LINKS[mode],))

@@ -19,5 +19,12 @@ def test_what_a_mode_asks_for() -> None:
     for name in DRAFTERS:
         assert drafting_of(name).links == (name,)
     assert drafting_of("auto").links == DRAFTERS
+    # Alone and in the chain, drafters speak without the controller: that is what auto is compared with.
+    assert {name: drafting_of(name).mode for name in ("auto", "chain", "mod", "off")} == {
+        "auto": "auto",
+        "chain": "manual",
+        "mod": "manual",
+        "off": "manual",
+    }
     with pytest.raises(KeyError):
         drafting_of("magic")

@@ -12,12 +12,16 @@ import pytest
 from app.protocol import (
     ChatMessage,
     Done,
+    DraftingParams,
+    DraftMode,
     EngineOptions,
     Failed,
     Loaded,
     PrefillProgress,
     Started,
 )
+from drafting.parameters import LinkParameters, MapParameters
+from drafting.statistics import DrafterCounts
 from native.model import Model
 from tests.session import EXACT, GREEDY, Session
 from tests.tiny_gguf import IM_END, IM_START, Tiny, write_llama
@@ -68,10 +72,48 @@ def test_a_prompt_longer_than_the_batch_and_drafts_that_must_fit_it(
 ) -> None:
     options = EngineOptions(n_ctx=2048, n_batch=n_batch, kv_type="f32", flash_attention="off")
     report = session.load(t0, options=options)
-    assert report.max_draft <= n_batch - 1
+    assert report.max_draft == min(64, n_batch - 1)
     done = session.ask("abc" * 300, links=LINKS, max_draft=64, max_tokens=60)
+    notices = [line for event in session.seen if isinstance(event, Started) for line in event.notices]
+    assert (
+        notices
+        == {
+            1: ["Nothing is drafted: a pass has room for one token only."],
+            8: ["Drafts hold at most 7 tokens, not 64: a pass has room for no more."],
+            512: [],
+        }[n_batch]
+    )
+    longest = max((len(counts.drafted_at) for counts in done.stats.by_drafter.values()), default=0)
+    assert (longest == 0) == (n_batch == 1) and longest <= report.max_draft
+    assert done.stats.undrafted.get("no room for a draft", 0) >= (59 if n_batch == 1 else 0)
     session.load(t0, options=EXACT)
     assert done.token_ids == session.ask("abc" * 300, max_tokens=60).token_ids
+
+
+def test_parameters_reach_the_drafters_and_only_in_manual_mode(session: Session, t0: Path) -> None:
+    session.load(t0, options=EXACT)
+
+    def ask(mode: DraftMode, parameters: LinkParameters) -> Done:
+        event = session.terminal(
+            session.client.generate(
+                [ChatMessage("user", "abc" * 60)],
+                sampling=GREEDY,
+                drafting=DraftingParams(mode=mode, links=("simple",), parameters=parameters),
+                max_tokens=80,
+            )
+        )
+        assert isinstance(event, Done), event
+        return event
+
+    plain = ask("manual", LinkParameters())
+    short = ask("manual", LinkParameters(simple=MapParameters(n=2, m=3)))
+    many = ask("manual", LinkParameters(simple=MapParameters(n=2, m=3, min_hits=3)))
+    assert plain.token_ids == short.token_ids == many.token_ids
+    drafted = [done.stats.by_drafter.get("simple", DrafterCounts()) for done in (plain, short, many)]
+    assert len(drafted[1].drafted_at) == 3 < len(drafted[0].drafted_at)
+    assert 0 < drafted[2].proposals < drafted[1].proposals
+    auto = ask("auto", LinkParameters(simple=MapParameters(m=1)))
+    assert auto.token_ids == plain.token_ids
 
 
 def test_prefill_is_reported_and_a_cancel_in_it_leaves_no_trace(session: Session, tmp_path: Path) -> None:

@@ -43,6 +43,18 @@ def test_json_is_one_object_and_nothing_else(t0: Path) -> None:
     assert plain["stats"]["acceptance_rate"] is None and plain["stats"]["tokens_per_pass"] == 1.0
 
 
+def test_a_drafters_parameters_and_a_floor(t0: Path) -> None:
+    arguments = ("chat", "-m", str(t0), "--temp", "0", "--max-tokens", "150", "--threads", "1", "go on")
+    report = json.loads(run(*arguments, "--json", "--spec", "simple:n=2,m=3,mod").stdout)
+    counts = report["stats"]["by_drafter"]["simple"]
+    assert len(counts["drafted_at"]) == 3 and counts["proposals"] > 3
+    assert sum(report["stats"]["undrafted"].values()) > 0
+    strict = run(*arguments, "--spec", "cache:p_min=0", "--draft-floor", "1")
+    assert "cache is paused: low acceptance (" in strict.stderr and "the floor is 100 %" in strict.stderr
+    off = run(*arguments, "--spec", "off")
+    assert "nothing drafted: switched off" in off.stderr
+
+
 def test_the_seed_makes_it_again(t0: Path) -> None:
     arguments = ("chat", "-m", str(t0), "--json", "--max-tokens", "30", "hello")
     first = json.loads(run(*arguments).stdout)
@@ -63,6 +75,9 @@ def test_the_prompt_from_standard_input_and_numbers_on_stderr(t0: Path) -> None:
         (["chat", ""], 2, "empty"),
         (["chat"], 2, "prompt"),
         (["chat", "--spec", "magic", "x"], 2, "magic"),
+        (["chat", "--spec", "simple:speed=9", "x"], 2, "simple has no parameter 'speed'"),
+        (["chat", "--spec", "simple:n=0,map-k", "x"], 2, "n is a whole number from 1 to 64, not '0'"),
+        (["chat", "--draft-floor", "2", "x"], 2, "2 is not between 0 and 1"),
         (["chat", "--spec", "draft", "x"], 2, "--draft-model"),
         (["chat", "--draft-model", "gone.gguf", "x"], 2, "gone.gguf"),
         (["chat", "--seed", "-1", "x"], 2, "-1"),
