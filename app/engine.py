@@ -157,6 +157,7 @@ class Engine:
         self._read: dict[int, int] = {}  # slot -> tokens in it that exact mode has read as a prompt
         self._requests: list[_Request] = []
         self._switched_off: dict[str, str] = {}  # links that failed with this model
+        self._told: set[str] = set()  # lines about its limits
         self._floor = Floor()  # what its links' drafts were worth
         self._lock = threading.Lock()  # guards what cancel touches
         self._active_ids: set[int] = set()
@@ -195,6 +196,7 @@ class Engine:
         model, self._model, self._loop = self._model, None, None
         self._kept.clear()
         self._switched_off.clear()
+        self._told.clear()
         self._floor = Floor()
         if model is not None:
             model.close()
@@ -238,7 +240,9 @@ class Engine:
             model.controller.least_rows = exact.least if exact else 1
         chain = self._chain(model, message)
         if chain.names and (shorter := _clamped(message.drafting.max_draft, model.target, exact)):
-            notices.append(shorter)
+            if shorter not in self._told:  # once is enough for what does not change
+                notices.append(shorter)
+            self._told.add(shorter)
         answer = Answer(model.token_bytes, prepared.end_tokens, prepared.stops, prepared.closing)
         source = model.source(message.sampling, prepared)
         # Last, since everything before may fail and a slot that is taken must be given back.
@@ -347,11 +351,12 @@ class Engine:
             computed = min(computed, read)
             if not computed == read == len(tokens) - 1:
                 computed -= computed % target.n_batch
-        kept = self._kept.pop(slot)
-        if computed < len(kept) and not target.rewind(slot, computed):
-            target.forget(slot)
-            computed = 0
-        return slot, computed
+        del self._kept[slot]
+        left = target.rewind(slot, computed)
+        while exact and left < computed:
+            computed = left - left % target.n_batch
+            left = target.rewind(slot, computed)
+        return slot, left
 
     def _report(self, step: Step) -> list[FromWorker]:
         request = next(r for r in self._requests if r.sequence is step.sequence)

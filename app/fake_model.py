@@ -161,8 +161,8 @@ class FakeModel:
         if self._stop.wait(seconds):
             raise Interrupted("the pass was aborted")
 
-    def rewind(self, seq: int, length: int) -> bool:
-        return True
+    def rewind(self, seq: int, length: int) -> int:
+        return length
 
     def forget(self, seq: int) -> None:
         """Nothing is kept."""

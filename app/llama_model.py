@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
-import psutil
 
 from app.chat_template import ChatTemplate, TemplateError, builtin_source
+from app.contexts import NEVER, make_context, target_context
 from app.engine import NO_EXACT, EngineError, NoExact, Prepared
 from app.grammar import ROOT, answer_gbnf
 from app.learning import Learning
@@ -57,8 +57,8 @@ from model_store.file_key import file_key
 from model_store.fingerprint import tokenizer_fingerprint
 from model_store.gguf_header import GgufHeader
 from model_store.pairing import check_drafter
-from native.context import Context, ContextOptions
-from native.errors import ContextError, GrammarError, LoadCancelled, NativeError
+from native.context import Context
+from native.errors import GrammarError, LoadCancelled, NativeError
 from native.grammar import Grammar
 from native.model import Model
 from native.sampler import SamplerOptions
@@ -72,7 +72,6 @@ _SIZES = (1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48)
 _ROUNDS = 2
 _UNCHECKED = ExactRows(0, 0)
 _ANY_ROWS = ExactRows(1, 0)  # where nothing is ever drafted, every answer is the plain one
-_CANNOT_REWIND = "this model's memory cannot drop rejected tokens"
 
 
 @dataclass
@@ -105,9 +104,10 @@ class LlamaModel:
             if n_ctx > model.n_ctx_train > 0:
                 n_ctx = model.n_ctx_train
                 notices.append(f"The context is {n_ctx:,} tokens: this model knows no more.")
-            context = self._context = _context(
-                model, options, n_ctx, n_outputs=min(LONGEST_DRAFT + 1, options.n_batch)
-            )
+            made = target_context(model, options, n_ctx, LONGEST_DRAFT)
+            context, self._dropping = made.context, made.dropping
+            self._context = context
+            notices += made.notices
             self.target = LlamaTarget(context)
             template = self._choose_template(options.chat_template)
             notices += template.notices
@@ -127,12 +127,11 @@ class LlamaModel:
                 notices += self._learning.news()
             static = self._load_lookup_cache(notices)
             self._drafters, reports = self._make_drafters(request, n_ctx, static)
-            if self._cannot_draft:
-                notices.append(f"Drafting is off: {_CANNOT_REWIND}.")
-            elif request.draft_model_path is not None and "draft" not in self._drafters:
+            if request.draft_model_path is not None and "draft" not in self._drafters:
                 reason = (reports[-1].reason or "").rstrip(".")
                 notices.append(f"The draft model is not used: {reason}.")
-            self.controller = Controller(CostCurve(pass_seconds(context, CALIBRATION_S)))
+            seconds = pass_seconds(context, CALIBRATION_S)
+            self.controller = Controller(CostCurve(seconds, repeats=made.dropping == "repeat"))
         except BaseException:
             self.close()
             raise
@@ -223,6 +222,8 @@ class LlamaModel:
     def exact_rows(self) -> ExactRows:
         if self._cannot_draft or self.target.n_outputs == 1:
             return _ANY_ROWS
+        if self._dropping == "repeat":
+            raise NoExact("Exact mode is off: this model's memory cannot drop single tokens.")
         if self._exact is _UNCHECKED:
             try:
                 self._exact = self._check_exact()
@@ -235,7 +236,8 @@ class LlamaModel:
     def _check_exact(self) -> ExactRows | None:
         """In a context of its own, since the conversation's KV cache is still needed."""
         n_ctx = min(DEPTH + POSITIONS, self.target.n_ctx)
-        context = _context(self._model, self._options, n_ctx, self.target.n_outputs)
+        n_outputs, n_snapshots = self.target.n_outputs, self._context.n_snapshots
+        context = make_context(self._model, self._options, n_ctx, n_outputs, n_snapshots)
         try:
             return check(context)
         finally:
@@ -278,7 +280,7 @@ class LlamaModel:
 
     @property
     def _cannot_draft(self) -> bool:
-        return self._model.is_recurrent or self._model.is_hybrid
+        return self._dropping == "never"
 
     def _contexts(self) -> list[Context]:
         drafter = self._drafters.get("draft")
@@ -345,7 +347,7 @@ class LlamaModel:
     ) -> tuple[dict[DrafterName, ConfigurableDrafter], list[DrafterReport]]:
         """The drafters that can work with this model, and for each one whether and why not."""
         if self._cannot_draft:
-            return {}, [DrafterReport(name, _CANNOT_REWIND) for name in DRAFTERS]
+            return {}, [DrafterReport(name, NEVER) for name in DRAFTERS]
         history = self.history
         past = self._learning.past if self._learning is not None else None
         drafters: dict[DrafterName, ConfigurableDrafter] = {
@@ -374,7 +376,7 @@ class LlamaModel:
             if draft.is_recurrent or draft.is_hybrid:
                 problem = "its memory cannot drop rejected tokens"
                 raise EngineError("bad_model", f"{path.name} cannot be used as a draft model: {problem}")
-            context = _context(draft, request.options, min(n_ctx, draft.n_ctx_train or n_ctx), 1)
+            context = make_context(draft, request.options, min(n_ctx, draft.n_ctx_train or n_ctx), 1)
             pass_seconds(context, 0.0)  # pages its weights in
             self._draft_file = _loaded_file(path, read_model_file(path))
             return DraftModel(context)
@@ -404,26 +406,6 @@ def _load(path: Path, options: EngineOptions, progress: Callable[[float], bool])
         raise EngineError("cancelled", str(error)) from error
     except NativeError as error:
         raise EngineError("bad_model", str(error)) from error
-
-
-def _context(model: Model, options: EngineOptions, n_ctx: int, n_outputs: int) -> Context:
-    threads = options.n_threads or psutil.cpu_count(logical=False) or psutil.cpu_count() or 1
-    try:
-        return Context(
-            model,
-            ContextOptions(
-                n_ctx=n_ctx,
-                n_batch=options.n_batch,
-                n_outputs=n_outputs,
-                n_threads=threads,
-                kv_type=options.kv_type,
-                flash_attention=options.flash_attention,
-            ),
-        )
-    except ContextError as error:
-        raise EngineError(
-            "out_of_memory", f"{error}. A smaller context or a smaller model needs less memory."
-        ) from error
 
 
 def pass_seconds(context: Context, budget_s: float) -> dict[int, float]:

@@ -106,7 +106,10 @@ class Controller:
                 break
             tokens += reached
             length = i + 1
-            gain = tokens * plain / (self._cost(1 + length) + each * length)
+            cost = self._cost(1 + length)
+            # At most: where the draft turns out wrong early, fewer tokens are computed again.
+            again = (1.0 - reached) * (cost - plain) if costs.repeats else 0.0
+            gain = tokens * plain / (cost + again + each * length)
             if gain > best.gain + _EVEN_BETTER:
                 best = Choice(gain, length)
         return best

@@ -20,8 +20,10 @@ class CostCurve:
     slope, so steps are known wherever both their sides were measured.
     """
 
-    def __init__(self, seconds: Mapping[int, float] | None = None) -> None:
-        """``seconds`` by rows, as measured at load; without them the first passes tell."""
+    def __init__(self, seconds: Mapping[int, float] | None = None, repeats: bool = False) -> None:
+        """``seconds`` by rows, as measured at load; without them the first passes tell. ``repeats``: after
+        a wrong draft the target computes what was accepted again."""
+        self.repeats = repeats
         self._shape = dict(seconds or {})
         self._rows = sorted(self._shape)
         self._speed = 1.0  # seconds now over seconds in the shape

@@ -27,7 +27,7 @@ class LlamaTarget:
         except DecodeAborted as error:
             raise Interrupted(str(error)) from error
 
-    def rewind(self, seq: int, length: int) -> bool:
+    def rewind(self, seq: int, length: int) -> int:
         return self.context.rewind(seq, length)
 
     def forget(self, seq: int) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from drafting.cost import CostCurve
-from drafting.drafter import NO_DRAFT, Draft
+from drafting.drafter import NO_DRAFT, Draft, Interrupted
 from drafting.sequence import Sequence
 from drafting.silence import Silence
 from drafting.target import Row, Target
@@ -43,6 +43,7 @@ class _Plan(NamedTuple):
     drafter: str | None
     padding: int  # rows behind the draft that are thrown away
     output: int | None  # index of its first logits row; None while its prompt is not complete
+    repeats: str | None  # whose wrong draft made it compute tokens again
 
 
 class Loop:
@@ -74,12 +75,17 @@ class Loop:
         """Run one pass and return what it did.
 
         Raises Interrupted when the pass was stopped, and whatever else the target raises; the
-        sequences then stand where they stood before.
+        sequences' tokens then are what they were before.
         """
         began = self._clock()
         plans, rows = self._plan(began)
         drafted = self._clock()
-        self._target.decode(rows)
+        try:
+            self._target.decode(rows)
+        except Interrupted:
+            for plan in plans:
+                plan.sequence.computed = self._target.rewind(plan.sequence.seq, plan.sequence.computed)
+            raise
         decoded = self._clock()
         if self._costs is not None and all(plan.take == 1 for plan in plans):
             self._costs.observe(len(rows), decoded - drafted)
@@ -114,7 +120,7 @@ class Loop:
             if known:
                 rows += [Row(seq, t, end + i, True) for i, t in enumerate(draft.tokens[:known])]
             output = outputs if complete else None
-            plans.append(_Plan(sequence, take, draft, known, drafter, 0, output))
+            plans.append(_Plan(sequence, take, draft, known, drafter, 0, output, sequence.repeats))
             if complete:
                 outputs += 1 + known
         return plans, rows + self._padding(plans, len(rows))
@@ -168,7 +174,7 @@ class Loop:
         sequence.computed += plan.take
         if plan.output is None:
             if plan.padding:
-                self._rewind(sequence, plan.padding, 0)
+                self._rewind(plan, 0)
             return Step(sequence, min(sequence.computed, sequence.n_prompt), [])
         first, source, drafted = plan.output, sequence.source, draft.tokens
         position = len(sequence.tokens)
@@ -191,7 +197,7 @@ class Loop:
             sequence.stats.record_draft(plan.drafter, len(draft), accepted)
         elif silence is not None:
             sequence.stats.record_silence(silence.reason)
-        self._rewind(sequence, plan.known + plan.padding, accepted)
+        self._rewind(plan, accepted)
         return Step(sequence, sequence.n_prompt, kept, plan.drafter, len(draft), accepted, silence)
 
     def _keep(self, sequence: Sequence, tokens: list[int]) -> list[int]:
@@ -207,18 +213,24 @@ class Loop:
                 break
         return kept
 
-    def _rewind(self, sequence: Sequence, computed: int, accepted: int) -> None:
-        """Cut what was rejected of ``computed`` draft tokens out of the KV cache.
+    def _rewind(self, plan: _Plan, accepted: int) -> None:
+        """Cut what was rejected, or was only there to fill the pass, out of the KV cache.
 
-        A memory that refuses is dropped and its prefix decoded again, and since that would happen
-        after every wrong draft, nothing is drafted for this sequence any more.
+        A memory that cannot be cut there has gone back further, and the tokens between are computed
+        again with the next pass. One that went back behind this pass would do so after every wrong
+        draft, so nothing is drafted for this sequence any more.
         """
+        sequence = plan.sequence
+        began = sequence.computed - plan.take
         sequence.computed += accepted
-        if computed == accepted:
+        sequence.repeats = None
+        if plan.known + plan.padding == accepted:
             return
-        if not self._target.rewind(sequence.seq, sequence.computed):
-            self._target.forget(sequence.seq)
-            sequence.computed = 0
+        left = self._target.rewind(sequence.seq, sequence.computed)
+        if left < sequence.computed:
+            sequence.computed = left
+            sequence.repeats = plan.drafter
+        if left < began:
             sequence.chain.switch_off_all("this model's memory cannot drop rejected tokens")
 
     def _account(
@@ -236,9 +248,9 @@ class Loop:
         draft_s, verify_s = drafted - began, decoded - drafted
         plain_s = 0.0
         if self._costs is not None:
-            # A pass without a draft is a plain one: it tells its cost itself.
-            each = self._costs.seconds(sequence.least_rows) if plan.drafter is not None else verify_s
-            plain_s = tokens * each
+            # A pass of one token is a plain one: it tells its cost itself.
+            is_plain = plan.drafter is None and plan.take == 1
+            plain_s = tokens * (verify_s if is_plain else self._costs.seconds(sequence.least_rows))
         stats.decode_s = ended - sequence.decoding_since
         stats.draft_s += draft_s
         stats.verify_s += verify_s
@@ -250,3 +262,6 @@ class Loop:
             counts.verify_s += verify_s
             counts.rest_s += ended - decoded
             counts.plain_s += plain_s
+        elif plan.repeats is not None:
+            # What its wrong draft costs on top.
+            stats.by_drafter[plan.repeats].verify_s += max(0.0, verify_s - plain_s)

@@ -35,6 +35,7 @@ class Sequence:
     least_rows: int = 1  # exact mode: passes with fewer rows are padded
     most_rows: int = 0  # exact mode: no pass has more rows than this; 0 for no such limit
     computed: int = 0
+    repeats: str | None = None  # the drafter whose wrong draft made the KV cache shorter than the text
     finished: FinishReason | None = None
     stats: Statistics = field(default_factory=Statistics)
     started: float | None = None  # the loop's clock at its first step

@@ -36,10 +36,13 @@ class Target(Protocol):
         """Rows of one pass that may ask for logits."""
 
     def decode(self, rows: Sequence[Row]) -> None:
-        """Run one pass. Raises Interrupted when it was stopped; the KV cache is then as before."""
+        """Run one pass. Raises Interrupted when it was stopped: ``rewind`` tells what is left then."""
 
-    def rewind(self, seq: int, length: int) -> bool:
-        """Keep the first ``length`` tokens of a sequence; False when its memory cannot do that."""
+    def rewind(self, seq: int, length: int) -> int:
+        """Keep at most the first ``length`` tokens of a sequence, and say how many it has now.
+
+        A memory that cannot be cut there goes back further, to 0 in the worst case.
+        """
 
     def forget(self, seq: int) -> None:
         """Drop a whole sequence."""

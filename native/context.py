@@ -18,6 +18,7 @@ from native.errors import ContextError, DecodeAborted, DecodeError, NativeError,
 from native.log import lines_since, mark, problems_since
 from native.model import Model
 from native.owned import Owned
+from native.recurrent_state import RecurrentState
 
 Logits = npt.NDArray[np.float32]
 
@@ -56,7 +57,11 @@ Row = tuple[int, int, int, bool]
 
 @dataclass(frozen=True)
 class ContextOptions:
-    """Sizes in tokens. ``n_outputs`` bounds the logits rows of one pass; 0 allows n_batch."""
+    """Sizes in tokens. ``n_outputs`` bounds the logits rows of one pass; 0 allows n_batch.
+
+    ``n_snapshots`` states of a recurrent memory are kept to rewind to, where its architecture can.
+    ``swa_full`` keeps all tokens of layers with a sliding window, so that any rewind is granted.
+    """
 
     n_ctx: int = 4096
     n_batch: int = 512
@@ -65,13 +70,16 @@ class ContextOptions:
     n_threads: int = 1
     kv_type: Literal["f16", "f32", "q8_0"] = "f16"
     flash_attention: Literal["auto", "on", "off"] = "auto"
+    n_snapshots: int = 0
+    swa_full: bool = True
 
 
 @dataclass
 class Memory:
-    """Bytes a context holds beside the model's weights."""
+    """Bytes a context holds beside the model's weights; of ``kv``, ``recurrent`` are recurrent states."""
 
     kv: int = 0
+    recurrent: int = 0
     compute: int = 0
     lines: list[str] = field(default_factory=list)
 
@@ -96,8 +104,9 @@ class Context(Owned):
         params.n_threads = params.n_threads_batch = options.n_threads
         params.type_k = params.type_v = _KV_TYPES[options.kv_type]
         params.flash_attn_type = _FLASH_ATTENTION[options.flash_attention]
-        # A sliding window must survive a rewind, so the whole window cache is kept.
-        params.swa_full = True
+        # llama.cpp ends the process where a pass has no room for all snapshots and one row more.
+        params.n_rs_seq = max(0, min(options.n_snapshots, options.n_batch - 2))
+        params.swa_full = options.swa_full
         params.no_perf = True
         params.abort_callback = _ABORT_FUNCTION
         params.abort_callback_data = ctypes.cast(self._abort_flag, ctypes.c_void_p)
@@ -121,6 +130,9 @@ class Context(Owned):
         self._output_rows = 0
         self._view: Logits | None = None
         self._view_key = (0, 0)
+        is_recurrent = model.is_recurrent or model.is_hybrid
+        self._recurrent = RecurrentState(self._handle) if is_recurrent else None
+        self._is_abortable = True
         model.adopt(self)
 
     # ---- life
@@ -148,7 +160,8 @@ class Context(Owned):
         """Run one pass over ``rows`` (at most n_batch, at most n_outputs of them with logits).
 
         Raises DecodeAborted after ``abort``, NoKvSlot when the rows do not fit any more, DecodeError
-        for anything else. In each case the KV cache is cut back to what it held before.
+        for anything else. In each case the KV cache is cut back to what it held before; a recurrent state
+        may have gone back further, which ``length`` tells.
         """
         handle = self.handle
         n = len(rows)
@@ -165,26 +178,42 @@ class Context(Owned):
             wanted[i] = output
         self._batch.n_tokens = n
         self._output_rows = 0
+        if self._recurrent is not None:
+            self._recurrent.before(rows)
+            self._let_abort(n > self.n_outputs)
         before = mark()
         status = lib.llama_decode(handle, self._batch)
         if status == 0:
             self._output_rows = outputs
+            if self._recurrent is not None:
+                self._recurrent.after(rows)
             return
-        self._undo(rows)
+        self._undo(rows, status)
         if status == 2:
             raise DecodeAborted("the pass was aborted")
         if status == 1:
             raise NoKvSlot(f"no room in the context for {n} more tokens", problems_since(before))
         raise DecodeError(f"llama.cpp could not decode a pass (code {status})", problems_since(before))
 
-    def _undo(self, rows: Sequence[Row]) -> None:
+    def _undo(self, rows: Sequence[Row], status: int) -> None:
         """Cut every sequence of a failed pass back to where it stood, or clear it whole."""
         first: dict[int, int] = {}
         for seq, _, pos, _ in rows:
             first[seq] = min(first.get(seq, pos), pos)
         for seq, pos in first.items():
-            if not self.rewind(seq, pos):
-                self.forget(seq)
+            if self._recurrent is None:
+                self.rewind(seq, pos)
+            elif status not in (1, -1) or self.length(seq) != pos:  # no room, wrong rows: nothing happened
+                self._recurrent.restore(seq, pos)
+
+    def _let_abort(self, wanted: bool) -> None:
+        """An aborted pass leaves a recurrent state in the middle of nowhere, so that short ones, of which
+        no state before them may have been kept, are let to end."""
+        if wanted != self._is_abortable:
+            self._is_abortable = wanted
+            flag = ctypes.cast(self._abort_flag, ctypes.c_void_p) if wanted else None
+            function = _ABORT_FUNCTION if wanted else lib.ggml_abort_callback()
+            lib.llama_set_abort_callback(self.handle, function, flag)
 
     def logits(self) -> Logits:
         """The last pass's logits, shape (rows with ``output``, n_vocab), in batch order.
@@ -215,17 +244,41 @@ class Context(Owned):
 
     # ---- KV cache
 
-    def rewind(self, seq: int, length: int) -> bool:
-        """Keep the first ``length`` tokens of a sequence. False when the memory refuses.
+    @property
+    def n_snapshots(self) -> int:
+        """Tokens that a recurrent memory can drop at the end of a pass; 0 for any other memory too."""
+        return self._recurrent.n_snapshots if self._recurrent is not None else 0
 
-        A recurrent state cannot forget its last tokens; after a refusal nothing was changed and the
-        caller must ``forget`` the sequence and decode its prefix again.
+    def rewind(self, seq: int, length: int) -> int:
+        """Keep at most the first ``length`` tokens of a sequence; how many it has now.
+
+        Fewer than ``length`` where its memory could not be cut there: a recurrent one goes back to the
+        last state that was kept, and one with a sliding window begins anew when the window before
+        ``length`` is gone. What is missing must be decoded again.
         """
-        return bool(lib.llama_memory_seq_rm(self._memory_of(), seq, length, -1))
+        memory = self._memory_of()
+        if self._recurrent is not None:
+            return self._recurrent.rewind(seq, length)
+        now = self.length(seq)
+        if length >= now:
+            return now
+        window = self.model.n_swa
+        if window and int(lib.llama_memory_seq_pos_min(memory, seq)) > max(0, length - window):
+            granted = False
+        else:
+            granted = bool(lib.llama_memory_seq_rm(memory, seq, length, -1))
+        if not granted:
+            self.forget(seq)
+            return 0
+        return length
 
     def forget(self, seq: int) -> None:
         """Drop a whole sequence; this never fails."""
-        lib.llama_memory_seq_rm(self._memory_of(), seq, -1, -1)
+        memory = self._memory_of()
+        if self._recurrent is not None:
+            self._recurrent.forget(seq)
+        else:
+            lib.llama_memory_seq_rm(memory, seq, -1, -1)
 
     def length(self, seq: int) -> int:
         """Tokens a sequence has in the KV cache."""
@@ -244,6 +297,7 @@ def _memory(lines: Sequence[str]) -> Memory:
             size = int(float(match[2]) * 1024 * 1024)
             if match[1] in ("KV", "RS"):
                 memory.kv += size
+                memory.recurrent += size if match[1] == "RS" else 0
             else:
                 memory.compute += size
     return memory

@@ -290,6 +290,44 @@ def test_a_refused_rewind_reads_the_prefix_again_and_ends_drafting(n_batch: int)
     assert all(step.prefilled <= len(PROMPT) for step in steps)
 
 
+@pytest.mark.parametrize("n_batch", [64, 4])
+def test_a_memory_that_goes_back_to_before_the_pass_computes_again_and_goes_on_drafting(n_batch: int) -> None:
+    text = plain_answer()
+    target = ToyTarget(rewinds=False, checkpoints=True, n_batch=n_batch)
+    plan = [(2, 0), (1, 2), (0, 1), (3, 0)]
+    one = sequence(target, PROMPT, Oracle(text, plan, start=len(PROMPT)))
+    run(target, one)
+    assert answer(one) == text
+    assert one.chain.failures == {} and target.forgotten == []
+    assert one.stats.drafted > one.stats.accepted > 5
+    wrong = [i for i, rows in enumerate(target.passes[:-1]) if target.passes[i + 1][0].pos == rows[0].pos]
+    assert wrong
+    for i in wrong:
+        # What was accepted, and the token that was said in place of the wrong one; no draft on top.
+        again = target.passes[i + 1]
+        assert [row.token for row in again[:-1]] == [row.token for row in target.passes[i][: len(again) - 1]]
+        assert [row.output for row in again] == [False] * (len(again) - 1) + [True]
+
+
+def test_computing_again_is_counted_to_the_wrong_draft() -> None:
+    text = plain_answer()
+    counts = []
+    for checkpoints in (False, True):
+        target = ToyTarget(rewinds=not checkpoints, checkpoints=checkpoints)
+        one = sequence(target, PROMPT, Oracle(text, [(1, 2)], start=len(PROMPT)))
+        costs = CostCurve({1: 1.0, 2: 1.5, 4: 2.5, 8: 4.5})
+        ticks = Ticks()
+        loop = Loop(target, ticks, costs)
+        loop.add(one)
+        while loop.busy:
+            loop.step()
+        assert answer(one) == text
+        oracle = one.stats.by_drafter["oracle"]
+        counts.append((oracle.verify_s, oracle.proposals))
+    (plain, plain_proposals), (again, proposals) = counts
+    assert again / proposals > plain / plain_proposals
+
+
 def test_a_fully_accepted_draft_needs_no_rewind() -> None:
     text = plain_answer()
     target = ToyTarget(rewinds=False)
@@ -307,12 +345,14 @@ def test_a_fully_accepted_draft_needs_no_rewind() -> None:
     interrupted=st.frozensets(st.integers(0, 30), max_size=8),
     plan=PLANS,
     n_batch=st.integers(2, 12),
+    rewinds=st.booleans(),
+    checkpoints=st.booleans(),
 )
 def test_a_stopped_pass_leaves_everything_able_to_go_on(
-    interrupted: frozenset[int], plan: list[tuple[int, int]], n_batch: int
+    interrupted: frozenset[int], plan: list[tuple[int, int]], n_batch: int, rewinds: bool, checkpoints: bool
 ) -> None:
     text = plain_answer()
-    target = ToyTarget(interrupted=interrupted, n_batch=n_batch)
+    target = ToyTarget(interrupted=interrupted, n_batch=n_batch, rewinds=rewinds, checkpoints=checkpoints)
     one = sequence(target, PROMPT, Oracle(text, plan, start=len(PROMPT)))
     run(target, one)
     assert answer(one) == text

@@ -43,15 +43,19 @@ class ToyTarget:
         n_outputs: int = 32,
         greedy: bool = True,
         rewinds: bool = True,
+        checkpoints: bool = False,
         interrupted: frozenset[int] = frozenset(),
     ) -> None:
-        """``rewinds`` False is a recurrent memory; passes numbered in ``interrupted`` are stopped."""
+        """``rewinds`` False is a recurrent memory, which goes back to where its last pass began if it keeps
+        ``checkpoints``; passes numbered in ``interrupted`` are stopped."""
         self.n_ctx, self.n_batch, self.n_outputs = n_ctx, n_batch, n_outputs
         self.kv: dict[int, list[int]] = {}
         self.passes: list[list[Row]] = []  # those that were asked for
         self.forgotten: list[int] = []
         self._greedy = greedy
         self._rewinds = rewinds
+        self._checkpoints = checkpoints
+        self._began: dict[int, int] = {}  # tokens a sequence had before its last pass
         self._interrupted = interrupted
         self._contexts: list[tuple[int, ...]] = []
 
@@ -61,8 +65,11 @@ class ToyTarget:
         assert 0 < len(rows) <= self.n_batch
         assert sum(row.output for row in rows) <= self.n_outputs
         if number in self._interrupted:
+            if not self._rewinds and not self._checkpoints:
+                self.kv.clear()  # the state is somewhere in the middle of a token
             raise Interrupted("the pass was stopped")
         self._contexts = []
+        self._began |= {row.seq: len(self.kv.get(row.seq, ())) for row in rows}
         for row in rows:
             assert 0 <= row.token < self.n_vocab
             tokens = self.kv.setdefault(row.seq, [])
@@ -72,11 +79,15 @@ class ToyTarget:
             if row.output:
                 self._contexts.append(tuple(tokens[-MEMORY:]))
 
-    def rewind(self, seq: int, length: int) -> bool:
-        if not self._rewinds:
-            return False
-        del self.kv[seq][length:]
-        return True
+    def rewind(self, seq: int, length: int) -> int:
+        kept = self.kv.setdefault(seq, [])
+        if length < len(kept) and not self._rewinds:
+            began = self._began[seq] if self._checkpoints else 0
+            length = began if began <= length else 0
+            if not length:
+                self.forgotten.append(seq)
+        del kept[length:]
+        return len(kept)
 
     def forget(self, seq: int) -> None:
         self.forgotten.append(seq)
