@@ -6,7 +6,7 @@ import ctypes
 import ctypes.util
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -14,13 +14,16 @@ import numpy as np
 import numpy.typing as npt
 from llama_cpp import llama_cpp as lib
 
+from native import staging
+from native.architectures import LAYER_INPUTS
 from native.errors import ContextError, DecodeAborted, DecodeError, NativeError, NoKvSlot
 from native.log import lines_since, mark, problems_since
 from native.model import Model
 from native.owned import Owned
 from native.recurrent_state import RecurrentState
 
-Logits = npt.NDArray[np.float32]
+Floats = npt.NDArray[np.float32]
+Logits = Floats
 
 _KV_TYPES = {"f16": lib.GGML_TYPE_F16, "f32": lib.GGML_TYPE_F32, "q8_0": lib.GGML_TYPE_Q8_0}
 _FLASH_ATTENTION = {
@@ -87,8 +90,12 @@ class Memory:
 class Context(Owned):
     """Owns a ``llama_context``. Not thread-safe, but for ``abort``."""
 
-    def __init__(self, model: Model, options: ContextOptions) -> None:
-        """Raises ContextError when llama.cpp cannot make one, most often for lack of memory."""
+    def __init__(self, model: Model, options: ContextOptions, target: Context | None = None) -> None:
+        """``target``: the context whose model lends a drafter head its token embeddings and output
+        layer; close it after this one.
+
+        Raises ContextError when llama.cpp cannot make one, most often for lack of memory.
+        """
         self.model = model
         self.options = options
         self._handle: Any = None
@@ -107,6 +114,9 @@ class Context(Owned):
         # llama.cpp ends the process where a pass has no room for all snapshots and one row more.
         params.n_rs_seq = max(0, min(options.n_snapshots, options.n_batch - 2))
         params.swa_full = options.swa_full
+        if target is not None:
+            params.ctx_other = target.handle
+        self._target = target
         params.no_perf = True
         params.abort_callback = _ABORT_FUNCTION
         params.abort_callback_data = ctypes.cast(self._abort_flag, ctypes.c_void_p)
@@ -130,6 +140,8 @@ class Context(Owned):
         self._output_rows = 0
         self._view: Logits | None = None
         self._view_key = (0, 0)
+        self._hidden_layers: tuple[int, ...] = ()
+        self._rows = 0  # of the last pass
         is_recurrent = model.is_recurrent or model.is_hybrid
         self._recurrent = RecurrentState(self._handle) if is_recurrent else None
         self._is_abortable = True
@@ -177,14 +189,19 @@ class Context(Owned):
             seq_ids[i][0] = seq
             wanted[i] = output
         self._batch.n_tokens = n
-        self._output_rows = 0
+        self._run(lambda: lib.llama_decode(handle, self._batch), rows, outputs)
+
+    def _run(self, process: Callable[[], int], rows: Sequence[Row], outputs: int) -> None:
+        """Run the pass over ``rows`` that was made ready, and see to it that it ends as ``decode`` says."""
+        n = len(rows)
+        self._output_rows = self._rows = 0
         if self._recurrent is not None:
             self._recurrent.before(rows)
             self._let_abort(n > self.n_outputs)
         before = mark()
-        status = lib.llama_decode(handle, self._batch)
+        status = process()
         if status == 0:
-            self._output_rows = outputs
+            self._output_rows, self._rows = outputs, n
             if self._recurrent is not None:
                 self._recurrent.after(rows)
             return
@@ -225,11 +242,43 @@ class Context(Owned):
             raise NativeError("the last pass left no logits")
         key = (address, self._output_rows)
         if self._view is None or self._view_key != key:
-            shape = (self._output_rows, self._n_vocab)
-            memory: Any = (ctypes.c_float * (shape[0] * shape[1])).from_address(address)
-            self._view = np.ndarray(shape, dtype=np.float32, buffer=memory)
+            self._view = floats_at(address, self._output_rows, self._n_vocab)
             self._view_key = key
         return self._view
+
+    # ---- hidden states
+
+    def keep_hidden(self, layers: Sequence[int]) -> None:
+        """Let passes hand out what these layers read (0 to n_layer - 1), and for n_layer what the last
+        one wrote. Raises NativeError where this build cannot, or the model has no such layers.
+        """
+        last = self.model.n_layer
+        if self.model.architecture not in LAYER_INPUTS:
+            # It would end the process.
+            raise NativeError(f"llama.cpp gives out no hidden states of {self.model.architecture} models")
+        if any(not 0 <= layer <= last for layer in layers):
+            raise NativeError(f"there are no layers {list(layers)} in a model of {last}")
+        for layer in layers:
+            if layer < last:
+                staging.function("set_embeddings_layer_inp")(self.handle, layer, True)
+            else:
+                staging.function("set_embeddings_nextn")(self.handle, True, False)
+        self._hidden_layers = tuple(layers)
+
+    def hidden(self) -> list[Floats]:
+        """What ``keep_hidden`` asked for, for every row of the last pass: a (rows, n_embd) array a layer.
+
+        Views into llama.cpp's memory, not copies: valid until the next pass or close.
+        """
+        handle, n_embd = self.handle, self.model.n_embd
+        views = []
+        for layer in self._hidden_layers:
+            if layer < self.model.n_layer:
+                address = staging.function("get_embeddings_layer_inp")(handle, layer)
+            else:
+                address = staging.function("get_embeddings_nextn")(handle)
+            views.append(floats_at(address, self._rows, n_embd))
+        return views
 
     def abort(self) -> None:
         """End the running pass early; until ``allow`` every further pass ends at once too.
@@ -287,6 +336,14 @@ class Context(Owned):
     def _memory_of(self) -> Any:
         self.handle  # noqa: B018  raises when closed
         return self._memory_handle
+def floats_at(address: int | None, rows: int, width: int) -> Floats:
+    """A (rows, width) view of llama.cpp's floats at ``address``. Raises NativeError where there are none."""
+    if not address or not rows:
+        raise NativeError("the last pass left nothing to read")
+    memory: Any = (ctypes.c_float * (rows * width)).from_address(address)
+    return np.ndarray((rows, width), dtype=np.float32, buffer=memory)
+
+
 
 
 def _memory(lines: Sequence[str]) -> Memory:
