@@ -3,34 +3,63 @@
 from __future__ import annotations
 
 import collections.abc
+import itertools
+from operator import attrgetter
 
 from drafting.distribution import Distribution
 from drafting.drafter import Interrupted
+from drafting.hidden_states import HiddenStates
 from drafting.target import Row
 from native.context import Context
 from native.errors import DecodeAborted
 from native.grammar import Grammar
 from native.sampler import SamplerChain, SamplerOptions
 
+_HIDDEN_BYTES = 256 << 20  # of hidden states kept for a sequence
+_seq = attrgetter("seq")
+
 
 class LlamaTarget:
+    """``hidden``: the states that a neural drafter reads, None where none does."""
+
     def __init__(self, context: Context) -> None:
         self.context = context
+        self.hidden: HiddenStates | None = None
         self.n_ctx = context.n_ctx
         self.n_vocab = context.model.n_vocab
         self.n_batch = context.n_batch
         self.n_outputs = context.n_outputs
+
+    def keep_hidden(self, layers: collections.abc.Sequence[int]) -> HiddenStates:
+        """Keep what these layers compute, for every row from the next pass on. Raises NativeError."""
+        self.context.keep_hidden(layers)
+        width = len(layers) * self.context.model.n_embd
+        capacity = min(self.n_ctx, _HIDDEN_BYTES // (4 * width))
+        self.hidden = HiddenStates(width, capacity)
+        return self.hidden
 
     def decode(self, rows: collections.abc.Sequence[Row]) -> None:
         try:
             self.context.decode(rows)
         except DecodeAborted as error:
             raise Interrupted(str(error)) from error
+        if self.hidden is not None:
+            layers = self.context.hidden()
+            start = 0
+            for seq, run in itertools.groupby(rows, key=_seq):
+                end = start + len(list(run))
+                self.hidden.put(seq, rows[start].pos, [layer[start:end] for layer in layers])
+                start = end
 
     def rewind(self, seq: int, length: int) -> int:
-        return self.context.rewind(seq, length)
+        left = self.context.rewind(seq, length)
+        if self.hidden is not None:
+            self.hidden.cut(seq, left)
+        return left
 
     def forget(self, seq: int) -> None:
+        if self.hidden is not None:
+            self.hidden.drop(seq)
         self.context.forget(seq)
 
 

@@ -93,7 +93,7 @@ class SuffixParameters(Struct, frozen=True, kw_only=True):
     p_min: LeastProbability = 0.3  # replayed: still faster than plain on a CPU, 2.4 times as fast on a GPU
 
 
-class DraftModelParameters(Struct, frozen=True, kw_only=True):
+class NeuralParameters(Struct, frozen=True, kw_only=True):
     n_max: LongestDraft = 3
     p_min: Annotated[
         float,
@@ -101,7 +101,7 @@ class DraftModelParameters(Struct, frozen=True, kw_only=True):
             ge=0.0,
             le=1.0,
             title="Least probability (p_min)",
-            description="A draft ends where the draft model's favourite token is less likely than this.",
+            description="A draft ends where the drafter's favourite token is less likely than this.",
         ),
     ] = 0.0
 
@@ -115,7 +115,8 @@ class LinkParameters(Struct, frozen=True, kw_only=True, rename="kebab"):
     map_k4v: MapParameters = MapParameters()
     mod: ModParameters = ModParameters()
     suffix: SuffixParameters = SuffixParameters()
-    draft: DraftModelParameters = DraftModelParameters()
+    draft: NeuralParameters = NeuralParameters()
+    eagle3: NeuralParameters = NeuralParameters()
 
     def of(self, link: str) -> Struct:
         """Raises AttributeError for a name that is no link's."""
@@ -123,10 +124,12 @@ class LinkParameters(Struct, frozen=True, kw_only=True, rename="kebab"):
         return parameters
 
 
+_UNSURE_ENDS = NeuralParameters(n_max=64, p_min=0.75)
 AUTOMATIC = LinkParameters(
     cache=CacheParameters(p_min=0.02),
     suffix=SuffixParameters(p_min=0.02),
-    draft=DraftModelParameters(n_max=64, p_min=0.75),
+    draft=_UNSURE_ENDS,
+    eagle3=_UNSURE_ENDS,
 )
-"""For automatic mode: the controller cuts what it is offered; a draft model, whose tokens take time,
+"""For automatic mode: the controller cuts what it is offered; a neural drafter, whose tokens take time,
 stops where it is unsure."""

@@ -8,7 +8,7 @@ import pytest
 
 from app.protocol import DRAFTERS, DraftingParams
 from app.spec import parse_spec, spec_help
-from drafting.parameters import CacheParameters, DraftModelParameters, LinkParameters, MapParameters
+from drafting.parameters import CacheParameters, LinkParameters, MapParameters, NeuralParameters
 
 
 def test_auto_and_off() -> None:
@@ -30,7 +30,7 @@ def test_a_list_with_parameters(text: str) -> None:
 def test_the_order_is_kept_and_each_link_has_its_own() -> None:
     params = parse_spec("draft:n_max=8,p_min=.6,cache:ngram-max=2,mod,draft")
     assert params.links == ("draft", "cache", "mod")
-    assert params.parameters.draft == DraftModelParameters(n_max=8, p_min=0.6)
+    assert params.parameters.draft == NeuralParameters(n_max=8, p_min=0.6)
     assert params.parameters.cache == CacheParameters(ngram_max=2)
 
 

@@ -13,16 +13,16 @@ from drafting.ngram_mod import ModTable, NgramMod
 from drafting.parameters import (
     AUTOMATIC,
     CacheParameters,
-    DraftModelParameters,
     LinkParameters,
     MapParameters,
     ModParameters,
+    NeuralParameters,
     SuffixParameters,
 )
 from drafting.suffix import Suffix
 from tests.drafting.test_chain import no_draw
 
-LINKS = ("cache", "simple", "map-k", "map-k4v", "mod", "suffix", "draft")
+LINKS = ("cache", "simple", "map-k", "map-k4v", "mod", "suffix", "draft", "eagle3")
 TEXT = [1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3]
 
 
@@ -31,7 +31,7 @@ def test_names_and_defaults_are_llama_cpps() -> None:
     for name in ("simple", "map-k", "map-k4v"):
         assert msgspec.to_builtins(parameters.of(name)) == {"n": 12, "m": 48, "min_hits": 1}
     assert msgspec.to_builtins(parameters.mod) == {"n": 24, "n_min": 48, "n_max": 64}
-    assert (parameters.draft.n_max, parameters.draft.p_min) == (3, 0.0)
+    assert parameters.draft == parameters.eagle3 == NeuralParameters(n_max=3, p_min=0.0)
     assert (parameters.cache.ngram_min, parameters.cache.ngram_max) == (1, 4)
     assert set(msgspec.to_builtins(parameters)) == set(LINKS)
 
@@ -131,4 +131,4 @@ def test_suffix() -> None:
 
 def test_automatic_mode_leaves_the_length_to_the_controller() -> None:
     assert AUTOMATIC.suffix.p_min == AUTOMATIC.cache.p_min == 0.02  # no machine gains by less likely ones
-    assert AUTOMATIC.draft == DraftModelParameters(n_max=64, p_min=0.75)
+    assert AUTOMATIC.draft == AUTOMATIC.eagle3 == NeuralParameters(n_max=64, p_min=0.75)

@@ -25,10 +25,10 @@ from app.protocol import (
     Started,
 )
 from drafting.parameters import (
-    DraftModelParameters,
     LinkParameters,
     MapParameters,
     ModParameters,
+    NeuralParameters,
     SuffixParameters,
 )
 from tests.session import EXACT, GREEDY, Session
@@ -41,7 +41,7 @@ EAGER = LinkParameters(
     map_k4v=MapParameters(n=2),
     mod=ModParameters(n=2, n_min=1, n_max=8),
     suffix=SuffixParameters(p_min=0.0),
-    draft=DraftModelParameters(n_max=6),
+    draft=NeuralParameters(n_max=6),
 )
 PENALTIES = SamplingParams(
     temperature=0.0,
