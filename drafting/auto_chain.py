@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import TypeGuard
 
 from drafting.chain import Chain
 from drafting.controller import DOUBT, PLAIN, Controller
-from drafting.drafter import NO_DRAFT, Draft, Drafter, Draw
+from drafting.draft_cost import DraftCost
+from drafting.drafter import NO_DRAFT, CostlyDrafter, Draft, Drafter, Draw, Interrupted
 from drafting.floor import Floor
 from drafting.history import History
 from drafting.silence import UNPAID, Silence
 
-# A costly drafter that did not pay is tried again after so many passes, each time less often.
-_FIRST_PAUSE = 32
-_LONGEST_PAUSE = 1024
+# A costly drafter that is not expected to pay is tried all the same, for so much of the time.
+_PROBE_SHARE = 0.02
 _PROBE_LENGTH = 3
-_SPEED_RATE = 0.2
-
-
-@dataclass
-class _Costly:
-    """What is known of a drafter whose drafts take time."""
-
-    seconds_each: float = 0.0  # 0 until it was asked once
-    confidence: float = 0.8  # what it stated lately, on average
-    pause: int = _FIRST_PAUSE
-    waiting: int = 0  # passes until the next probe
+# Reading what it missed must be worth it within so many passes.
+_PAYBACK_PASSES = 64
+_ALWAYS_READ = 8  # tokens that a drafter reads for a draft anyway, if it drafts for every pass
 
 
 class AutoChain(Chain):
@@ -50,7 +42,6 @@ class AutoChain(Chain):
         for link in links:
             controller.acceptance.introduce(link.name, getattr(link, "doubt", DOUBT))
         self._clock = clock
-        self._costly: dict[str, _Costly] = {}
         self._offers: list[tuple[str, int, float | None]] = []  # link, first token, stated confidence
         self._drafted: Sequence[float | None] = ()  # stated confidences of the draft that was taken
         self._unpaid: tuple[str, int, float | None] | None = None  # the best offer, where none was taken
@@ -116,42 +107,74 @@ class AutoChain(Chain):
         self._offers.clear()
         super().commit(tokens, drafted, accepted)
 
-    def _ask_costly(self, link: Drafter, limit: int, draw: Draw, to_beat: float) -> Draft:
+    def _ask_costly(self, link: CostlyDrafter, limit: int, draw: Draw, to_beat: float) -> Draft:
         """A draft of a link that takes time, where its record says that it will pay; else a probe."""
-        known = self._costly.setdefault(link.name, _Costly())
-        expected = self._controller.choose(link.name, [known.confidence] * limit, known.seconds_each)
-        if expected.gain > to_beat:
+        controller = self._controller
+        known = controller.draft_cost(link.name)
+        behind = link.behind
+        reading = behind * known.seconds_row if behind > _ALWAYS_READ else 0.0
+        expected = controller.choose(link.name, [known.confidence] * limit, known.seconds_each)
+        gained = (expected.gain - to_beat) * controller.plain_seconds()
+        is_probe = gained <= 0 or reading > _PAYBACK_PASSES * gained
+        if not is_probe:
             length = expected.length
-        elif known.waiting <= 0 and to_beat <= 1.0:
+        elif to_beat <= 1.0 and self._may_probe(known, limit, reading):
             length = min(_PROBE_LENGTH if known.seconds_each else 1, limit)
         else:
-            known.waiting -= 1
+            known.waited += 1
+            return NO_DRAFT
+        known.waited = 0
+        if behind > _ALWAYS_READ and not self._catch_up(link, behind, known):
             return NO_DRAFT
         began = self._clock()
         draft = self._ask(link, length, draw)
-        took = (self._clock() - began) / max(1, len(draft))
-        first = known.seconds_each == 0.0
-        known.seconds_each += (1.0 if first else _SPEED_RATE) * (took - known.seconds_each)
-        if not self._controller.could_pay(limit, known.seconds_each):
-            known.waiting = _LONGEST_PAUSE
-        if not draft:
-            known.waiting = max(known.waiting, known.pause)
-            return NO_DRAFT
+        known.drafted(len(draft), self._clock() - began)
         stated = _stated(draft)
-        if draft.confidence:
-            known.confidence += _SPEED_RATE * (sum(draft.confidence) / len(draft) - known.confidence)
-        if self._controller.choose(link.name, stated, known.seconds_each).length:
-            known.pause = _FIRST_PAUSE
-        else:
-            known.waiting = max(known.waiting, known.pause)
-            known.pause = min(2 * known.pause, _LONGEST_PAUSE)
+        if not draft:
+            known.stated(0.0)
+        elif draft.confidence:
+            mean = sum(draft.confidence) / len(draft)
+            # What was known before a probe is old.
+            if is_probe:
+                known.confidence = mean
+            else:
+                known.stated(mean)
+        if draft and not is_probe:
+            # What it took is spent; now its rows must be worth theirs.
+            choice = controller.choose(link.name, stated)
+            if choice.gain <= to_beat:
+                self._offers.append((link.name, draft.tokens[0], stated[0]))
+            return draft.cut(choice.length) if choice.gain > to_beat else NO_DRAFT
         return draft
+
+    def _may_probe(self, known: DraftCost, limit: int, reading: float) -> bool:
+        """Whether a try that is lost would cost little of the time since the last."""
+        if not known.seconds_each:
+            return True
+        length = min(_PROBE_LENGTH, limit)
+        lost = reading + length * known.seconds_each + self._controller.extra_seconds(length)
+        if lost > _PROBE_SHARE * known.waited * self._controller.plain_seconds():
+            return False
+        return self._controller.could_pay(limit, known.seconds_each)
+
+    def _catch_up(self, link: CostlyDrafter, behind: int, known: DraftCost) -> bool:
+        """Let it read what was committed since its last draft; False where it failed and is off."""
+        began = self._clock()
+        try:
+            link.catch_up()
+        except Interrupted:
+            raise
+        except Exception as error:
+            self._switch_off(link, error)
+            return False
+        known.caught_up(behind, self._clock() - began)
+        return True
 
 
 def _stated(draft: Draft) -> Sequence[float | None]:
     return draft.confidence if draft.confidence is not None else [None] * len(draft)
 
 
-def is_costly(link: Drafter) -> bool:
+def is_costly(link: Drafter) -> TypeGuard[CostlyDrafter]:
     """Whether a proposal takes time worth counting: a model's pass, not a look-up."""
     return bool(getattr(link, "costly", False))

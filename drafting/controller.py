@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from drafting.cost import CostCurve
+from drafting.draft_cost import DraftCost
 
 # What was seen weighs less with each further observation (a half after three), so that a change of
 # text is noticed within a few words; a drafter's own word counts like this many observations, and
@@ -76,16 +77,22 @@ class Controller:
     """Decides for one answer. Costs are the target's; acceptance is learned anew for each answer:
     what held for the last one is worth less than a short look (measured by replay)."""
 
-    def __init__(self, costs: CostCurve) -> None:
+    def __init__(self, costs: CostCurve, draft_costs: dict[str, DraftCost] | None = None) -> None:
+        """``draft_costs``: by name, of links whose drafts take time; what is missing is learned."""
         self.costs = costs
+        self._draft_costs = {} if draft_costs is None else draft_costs
         self.acceptance = Acceptance()
         self.least_rows = 1  # exact mode pads shorter passes to this: up to there, drafts cost nothing
 
     def fresh(self) -> Controller:
         """One for the next answer: the same costs, nothing learned of the links."""
-        controller = Controller(self.costs)
+        controller = Controller(self.costs, self._draft_costs)
         controller.least_rows = self.least_rows
         return controller
+
+    def draft_cost(self, link: str) -> DraftCost:
+        """What drafts of this link take; it is kept for the answers to come."""
+        return self._draft_costs.setdefault(link, DraftCost())
 
     def choose(self, link: str, confidence: Sequence[float | None], seconds_each: float = 0.0) -> Choice:
         """The best length for a draft with these confidences, PLAIN when none beats plain decoding.
@@ -118,6 +125,14 @@ class Controller:
         """Whether drafts of up to ``limit`` tokens would beat plain if every token were right."""
         plain, each = self._cost(1), seconds_each / self.costs.seconds(1)
         return any(self._cost(1 + n) + each * n < plain * (1 + n) for n in range(1, limit + 1))
+
+    def extra_seconds(self, length: int) -> float:
+        """By how much drafted tokens make a pass longer than a plain one."""
+        return self.costs.seconds(1) * (self._cost(1 + length) - self._cost(1))
+
+    def plain_seconds(self) -> float:
+        """What a pass without a draft takes."""
+        return self.costs.seconds(1) * self._cost(1)
 
     def _cost(self, rows: int) -> float:
         return self.costs.relative(max(rows, self.least_rows))

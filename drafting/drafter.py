@@ -50,8 +50,8 @@ NO_DRAFT = Draft()
 class Drafter(Protocol):
     """One sequence's drafter. It never sees the target, its sampler or its logits.
 
-    Two things of it are known by its class, where they differ from the ordinary: ``costly`` (True:
-    a proposal takes time worth counting) and ``doubt`` (drafting.controller.DOUBT).
+    What differs from the ordinary is known by its class: ``doubt`` (drafting.controller.DOUBT), and
+    ``costly`` of a CostlyDrafter.
     """
 
     @property
@@ -69,6 +69,19 @@ class Drafter(Protocol):
 
     def judged(self, drafted: int, accepted: int) -> None:
         """How its last proposal fared."""
+
+
+class CostlyDrafter(Drafter, Protocol):
+    """A drafter that computes its drafts, and reads what was committed only when it is asked."""
+
+    costly: bool
+
+    @property
+    def behind(self) -> int:
+        """Committed tokens that it must read before its next draft."""
+
+    def catch_up(self) -> None:
+        """Read all but the last few of them now. Raises Interrupted."""
 
 
 class ConfigurableDrafter(Drafter, Protocol):

@@ -9,6 +9,7 @@ import pytest
 from drafting.auto_chain import AutoChain
 from drafting.controller import PLAIN, Acceptance, Controller
 from drafting.cost import CostCurve
+from drafting.draft_cost import DraftCost
 from drafting.drafter import Draft, Draw
 from tests.drafting.scripted import CURVES, F16, GPU, Q4_1, Scripted, oracle, play, script
 from tests.drafting.test_chain import no_draw
@@ -118,19 +119,27 @@ class Slow:
     costly = True
     doubt = 1.0
 
-    def __init__(self, seconds_each: float, right: bool) -> None:
+    def __init__(self, seconds_each: float, right: bool, seconds_row: float = 0.0) -> None:
         self.now = 0.0
         self.calls = 0
-        self._each, self._right = seconds_each, right
+        self.behind = 0
+        self._each, self._right, self._row = seconds_each, right, seconds_row
 
-    def begin(self, tokens: Sequence[int]) -> None: ...
+    def begin(self, tokens: Sequence[int]) -> None:
+        self.behind = len(tokens)
 
-    def commit(self, tokens: Sequence[int]) -> None: ...
+    def commit(self, tokens: Sequence[int]) -> None:
+        self.behind += len(tokens)
+
+    def catch_up(self) -> None:
+        self.now += self._row * self.behind
+        self.behind = 1
 
     def judged(self, drafted: int, accepted: int) -> None: ...
 
     def propose(self, limit: int, draw: Draw) -> Draft:
         self.calls += 1
+        self.behind = 1
         self.now += self._each * limit
         return Draft([int(self._right)] * limit, confidence=[0.9] * limit)
 
@@ -153,3 +162,55 @@ def test_a_costly_link_is_asked_where_it_pays_and_else_seldom(each: float, right
     else:
         assert 1 <= slow.calls <= 25
         assert slow.now < 10  # of about 1,000 plain passes
+
+
+def answer(chain: AutoChain, passes: int, right: bool, prompt: int = 10) -> int:
+    """So many passes of an answer; how many rows beside the last token they had."""
+    chain.begin([1] * prompt)
+    rows = 0
+    for _ in range(passes):
+        draft, _ = chain.propose(8, no_draw)
+        accepted = len(draft) if right else 0
+        chain.commit([1] * (accepted + 1), len(draft), accepted)
+        rows += len(draft)
+    return rows
+
+
+def test_what_drafts_take_is_known_to_the_next_answer() -> None:
+    slow = Slow(2.0, right=True)
+    controller = Controller(CostCurve(Q4_1))
+    answer(AutoChain([slow], controller, clock=lambda: slow.now), 20, right=True)
+    assert slow.calls >= 1
+    slow.calls = 0
+    answer(AutoChain([slow], controller.fresh(), clock=lambda: slow.now), 500, right=True)
+    assert slow.calls == 0, "a token that takes two passes never pays"
+
+
+def test_catching_up_is_not_taken_for_drafting() -> None:
+    slow = Slow(0.05, right=True, seconds_row=0.01)
+    controller = Controller(CostCurve(Q4_1))
+    answer(AutoChain([slow], controller, clock=lambda: slow.now), 5, right=True, prompt=500)
+    cost = controller.draft_cost("draft")
+    assert cost.seconds_each == pytest.approx(0.05)
+    assert cost.seconds_row == pytest.approx(0.01)
+
+
+def test_reading_a_long_prompt_waits_until_it_is_worth_it() -> None:
+    """Known costs, drafts that would pay little, and a prompt that takes 100 passes to read."""
+    slow = Slow(0.05, right=True, seconds_row=0.1)
+    controller = Controller(CostCurve(Q4_1), {"draft": DraftCost(0.05, 0.1)})
+    controller.draft_cost("draft").confidence = 0.9
+    answer(AutoChain([slow], controller, clock=lambda: slow.now), 60, right=True, prompt=1000)
+    assert slow.calls == 0
+    answer(AutoChain([slow], controller.fresh(), clock=lambda: slow.now), 60, right=True, prompt=10)
+    assert slow.calls > 50
+
+
+@pytest.mark.parametrize("prompt", [10, 1000])
+def test_probes_take_one_fiftieth_of_the_time(prompt: int) -> None:
+    passes = 4000
+    slow = Slow(0.2, right=False, seconds_row=0.002)
+    controller = Controller(CostCurve(Q4_1), {"draft": DraftCost(0.2, 0.002)})
+    rows = answer(AutoChain([slow], controller, clock=lambda: slow.now), passes, right=False, prompt=prompt)
+    assert slow.calls >= 3, "text may change: it is tried again"
+    assert slow.now + 0.7 * rows < 0.025 * passes

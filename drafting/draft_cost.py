@@ -1,0 +1,34 @@
+"""What drafts take of a drafter that computes them, learned while running."""
+
+from __future__ import annotations
+
+_RATE = 0.2
+_OUTLIER = 3.0  # one draft may be held up for any reason
+
+
+class DraftCost:
+    """Kept for a pair of target and drafter, across answers, as the target's own cost curve is."""
+
+    def __init__(self, seconds_each: float = 0.0, seconds_row: float = 0.0) -> None:
+        """Seconds of a drafted token, and of a token that is only read to catch up; 0: not known yet."""
+        self.seconds_each = seconds_each
+        self.seconds_row = seconds_row
+        self.confidence = 0.8  # what it stated lately, on average (0 to 1); 0 where it had no draft
+        self.waited = 0  # passes since it was last asked
+
+    def drafted(self, tokens: int, seconds: float) -> None:
+        """A draft of so many tokens took this long."""
+        self.seconds_each = _moved(self.seconds_each, seconds / max(1, tokens))
+
+    def caught_up(self, rows: int, seconds: float) -> None:
+        """Reading so many tokens took this long."""
+        self.seconds_row = _moved(self.seconds_row, seconds / max(1, rows))
+
+    def stated(self, confidence: float) -> None:
+        self.confidence += _RATE * (confidence - self.confidence)
+
+
+def _moved(known: float, seen: float) -> float:
+    if known == 0.0:
+        return seen
+    return known + _RATE * (min(max(seen, known / _OUTLIER), known * _OUTLIER) - known)
