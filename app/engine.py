@@ -383,14 +383,16 @@ class Engine:
             accepted=step.accepted,
             silence=step.silence,
             elapsed_s=self._clock() - started if started is not None else 0.0,
-            notices=(*self._failures(request), *self._floor.news()),
+            notices=self._notices(request),
         )
+
+    def _notices(self, request: _Request) -> tuple[str, ...]:
+        news = self._floor.news()
+        return self._failures(request) + news if request.sequence.chain.failures else news
 
     @staticmethod
     def _failures(request: _Request) -> tuple[str, ...]:
         """A line for each reason why links were switched off since the last look."""
-        if not request.sequence.chain.failures:
-            return ()
         names: dict[str, list[str]] = {}
         for name, reason in request.sequence.chain.failures.items():
             if name not in request.reported:

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 # The machine's speed changes with its other work, all sizes alike; the curve's shape hardly does.
 _SPEED_RATE = 0.1
 _SHAPE_RATE = 0.03
+MOST_BACK = 0.3
+"""The way back costs at most this share of a pass; what is more has another reason."""
 _OUTLIER = 3.0  # one pass may be held up for any reason
 # Before anything is known: what a CPU needs that computes rows one by one.
 _UNKNOWN_SLOPE = 0.5
@@ -20,10 +22,15 @@ class CostCurve:
     slope, so steps are known wherever both their sides were measured.
     """
 
-    def __init__(self, seconds: Mapping[int, float] | None = None, repeats: bool = False) -> None:
+    def __init__(
+        self, seconds: Mapping[int, float] | None = None, repeats: bool = False, back: float = 0.0
+    ) -> None:
         """``seconds`` by rows, as measured at load; without them the first passes tell. ``repeats``: after
-        a wrong draft the target computes what was accepted again."""
+        a wrong draft the target computes what was accepted again. ``back``: seconds that a plain pass
+        takes longer after one of another size, for which the graph of operations is built anew."""
         self.repeats = repeats
+        self._back = back
+        self._last = 0  # rows of the last pass
         self._shape = dict(seconds or {})
         self._rows = sorted(self._shape)
         self._speed = 1.0  # seconds now over seconds in the shape
@@ -42,12 +49,18 @@ class CostCurve:
         """A pass of ``rows`` rows took this long."""
         if seconds <= 0:
             return
+        is_back = rows < self._last  # to plain passes, which are the smallest
+        self._last = rows
         self._least_slope = None
         if not self._rows:
             self._shape[rows] = seconds
             self._rows = [rows]
             return
         expected = self._interpolate(rows) * self._speed
+        if is_back and rows in self._shape:
+            expected += self._back * self._speed
+            extra = seconds / self._speed - self._shape[rows]
+            self._back += _SPEED_RATE * (min(max(extra, 0.0), MOST_BACK * self._shape[rows]) - self._back)
         ratio = min(max(seconds / expected, 1 / _OUTLIER), _OUTLIER)
         if rows in self._shape:
             self._shape[rows] *= 1 + _SHAPE_RATE * (ratio - 1)
@@ -61,9 +74,13 @@ class CostCurve:
         """What a pass of ``rows`` (at least 1) rows would take now; 1.0 while nothing is known."""
         return self._interpolate(rows) * self._speed if self._rows else 1.0
 
-    def relative(self, rows: int) -> float:
-        """The same in passes of one row: what the decision to draft needs to know."""
-        return self._interpolate(rows) / self._interpolate(1) if self._rows else 1.0
+    def relative(self, rows: int, plain: int = 1) -> float:
+        """The same in passes of one row, and the way back to passes of ``plain`` rows included: what the
+        decision to draft needs to know."""
+        if not self._rows:
+            return 1.0
+        back = self._back if rows > plain else 0.0
+        return (self._interpolate(rows) + back) / self._interpolate(1)
 
     def _interpolate(self, rows: int) -> float:
         known, shape = self._rows, self._shape

@@ -113,6 +113,8 @@ class Floor:
 
     def news(self) -> tuple[str, ...]:
         """What a person should be told, each thing once."""
+        if not self._news:
+            return ()
         news, self._news = self._news, []
         return tuple(news)
 

@@ -165,6 +165,8 @@ class Loop:
         room = min(room, sequence.most_rows - 1) if sequence.most_rows else room
         limit = min(sequence.max_draft, room, sequence.remaining(self._target.n_ctx) - 1)
         draft, drafter = sequence.chain.propose(limit, sequence.draw_draft)
+        if not draft.tokens:
+            return NO_DRAFT, 0, None
         unknown = (i for i, t in enumerate(draft.tokens) if not 0 <= t < self._target.n_vocab)
         known = next(unknown, len(draft))
         return draft.cut(known + 1), known, drafter

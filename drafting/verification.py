@@ -44,6 +44,9 @@ def verify(
     Otherwise x is accepted with probability min(1, p(x)/q(x)), and the first rejected token is
     replaced by one from norm(max(0, p - q)) (Leviathan et al. 2023, Chen et al. 2023).
     """
+    if not draft.tokens:  # most passes: as little work as can be
+        p = target(0)
+        return Verified([p if isinstance(p, int) else noise.draw(p, position, TARGET)], 0)
     tokens: list[int] = []
     for i, drafted in enumerate(draft.tokens):
         p, here = target(i), position + i

@@ -59,3 +59,19 @@ def test_what_cannot_be_is_not_learned() -> None:
     curve.observe(2, 0.0)
     curve.observe(2, -1.0)
     assert curve.relative(2) == pytest.approx(1.7)
+
+
+def test_the_way_back_to_plain_passes_belongs_to_the_draft() -> None:
+    curve = CostCurve({1: 1.0, 2: 1.5}, back=0.1)
+    assert curve.relative(1) == 1.0
+    assert curve.relative(2) == pytest.approx(1.6)
+    assert curve.relative(2, plain=2) == pytest.approx(1.5)  # exact mode: two rows are the plain pass
+    for _ in range(200):
+        for rows, seconds in ((1, 1.0), (1, 1.0), (2, 1.5), (1, 1.2)):
+            curve.observe(rows, seconds)
+    assert curve.relative(2) == pytest.approx(1.7, rel=0.03)
+    for _ in range(50):
+        curve.observe(2, 1.5)
+        curve.observe(1, 30.0)  # something else held it up
+        curve.observe(1, 1.0)
+    assert curve.relative(2) < 2.0
