@@ -138,7 +138,7 @@ def _affordable_snapshots(model: Model, options: EngineOptions, longest_draft: i
 def _words(context: Context, dropping: Dropping) -> str:
     if dropping == "never":
         return f"Drafting is off: {NEVER}."
-    size = f"{context.memory.recurrent / 2**20:,.0f} MB"
+    size = f"{max(1, round(context.memory.recurrent / 2**20)):,} MB"
     if dropping == "cut":
         return (
             f"This model's memory is recurrent. It keeps its last {context.n_snapshots} states ({size}), "

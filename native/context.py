@@ -312,14 +312,12 @@ class Context(Owned):
         if length >= now:
             return now
         window = self.model.n_swa
-        if window and int(lib.llama_memory_seq_pos_min(memory, seq)) > max(0, length - window):
-            granted = False
-        else:
-            granted = bool(lib.llama_memory_seq_rm(memory, seq, length, -1))
-        if not granted:
-            self.forget(seq)
-            return 0
-        return length
+        # Cells that the window has left are written over, the oldest first.
+        is_there = not window or lib.llama_memory_seq_pos_min(memory, seq) <= max(0, length - window)
+        if is_there and lib.llama_memory_seq_rm(memory, seq, length, -1):
+            return length
+        self.forget(seq)
+        return 0
 
     def forget(self, seq: int) -> None:
         """Drop a whole sequence; this never fails."""
@@ -336,14 +334,14 @@ class Context(Owned):
     def _memory_of(self) -> Any:
         self.handle  # noqa: B018  raises when closed
         return self._memory_handle
+
+
 def floats_at(address: int | None, rows: int, width: int) -> Floats:
     """A (rows, width) view of llama.cpp's floats at ``address``. Raises NativeError where there are none."""
     if not address or not rows:
         raise NativeError("the last pass left nothing to read")
     memory: Any = (ctypes.c_float * (rows * width)).from_address(address)
     return np.ndarray((rows, width), dtype=np.float32, buffer=memory)
-
-
 
 
 def _memory(lines: Sequence[str]) -> Memory:

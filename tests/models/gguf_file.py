@@ -54,15 +54,17 @@ class GgufFile:
             else:
                 self._writer.add_array(key, list(value))
 
-    def transformer(self, tiny: Tiny, *, layers: int | None = None) -> None:
-        """The sizes that every architecture with attention asks for."""
+    def transformer(
+        self, tiny: Tiny, *, layers: int | None = None, kv_heads: Sequence[int] | None = None
+    ) -> None:
+        """The sizes that every architecture with attention asks for; ``kv_heads``: where layers differ."""
         self.numbers(
             context_length=tiny.n_ctx_train,
             embedding_length=tiny.n_embd,
             block_count=tiny.n_layer if layers is None else layers,
             feed_forward_length=tiny.n_ff,
             attention__head_count=tiny.n_head,
-            attention__head_count_kv=tiny.n_head_kv,
+            attention__head_count_kv=tiny.n_head_kv if kv_heads is None else kv_heads,
             attention__key_length=tiny.n_embd // tiny.n_head,
             attention__value_length=tiny.n_embd // tiny.n_head,
             rope__dimension_count=tiny.n_embd // tiny.n_head,

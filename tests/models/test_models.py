@@ -18,6 +18,7 @@ from native.model import Model
 from tests.models.dflash import write_dflash
 from tests.models.eagle3 import write_eagle3
 from tests.models.gemma3 import WINDOW, write_gemma3
+from tests.models.lfm2 import write_lfm2
 from tests.models.mamba import write_mamba
 from tests.models.qwen3 import write_qwen3
 from tests.models.qwen35 import write_qwen35
@@ -42,6 +43,7 @@ CHAT: dict[str, Callable[[Path], Path]] = {
     "qwen3": write_qwen3,
     "gemma3": write_gemma3,
     "qwen35": write_qwen35,
+    "lfm2": write_lfm2,
     "mamba": write_mamba,
     "split": write_split,
 }
@@ -74,6 +76,7 @@ def test_a_chat_model_loads_whole_and_says_many_different_tokens(tmp_path: Path,
         ("qwen3", False, False, 0, 0),
         ("gemma3", False, False, WINDOW, 0),
         ("qwen35", False, True, 0, 1),
+        ("lfm2", False, True, 0, 0),
         ("mamba", True, False, 0, 0),
         ("split", False, False, 0, 0),
     ],

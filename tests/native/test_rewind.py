@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from native.context import Context, ContextOptions, Row
 from native.errors import DecodeAborted
 from native.model import Model
 from tests.models.gemma3 import WINDOW, write_gemma3
+from tests.models.lfm2 import write_lfm2
 from tests.models.mamba import write_mamba
 from tests.models.qwen35 import write_qwen35
 from tests.tiny_gguf import write_llama
@@ -25,10 +27,12 @@ KINDS: dict[str, tuple[Callable[[Path], Path], ContextOptions]] = {
     "sliding window": (write_gemma3, OPTIONS),
     "sliding window alone": (write_gemma3, replace(OPTIONS, swa_full=False)),
     "hybrid with snapshots": (write_qwen35, replace(OPTIONS, n_snapshots=SNAPSHOTS)),
+    "hybrid of convolutions": (write_lfm2, replace(OPTIONS, n_snapshots=SNAPSHOTS)),
     "hybrid with copies": (write_qwen35, OPTIONS),
     "recurrent": (write_mamba, replace(OPTIONS, n_snapshots=SNAPSHOTS)),  # it has none
 }
-RECURRENT = ("hybrid with snapshots", "hybrid with copies", "recurrent")
+SNAPSHOT_KINDS = ("hybrid with snapshots", "hybrid of convolutions")
+RECURRENT = (*SNAPSHOT_KINDS, "hybrid with copies", "recurrent")
 TEXT = [int(token) for token in np.random.default_rng(0).integers(5, 500, 460)]
 OTHER = [int(token) for token in np.random.default_rng(1).integers(5, 500, 460)]
 
@@ -108,7 +112,7 @@ def test_an_edited_message(context: Context, kind: str, length: int) -> None:
     elif kind == "sliding window alone":
         # llama.cpp keeps 256 cells here
         assert left == (length if length >= 300 else 0)
-    elif kind == "hybrid with snapshots" and length == 449:
+    elif kind in SNAPSHOT_KINDS and length == 449:
         assert left == length
     else:
         assert left == length // 64 * 64  # where a pass over the prompt began
@@ -122,6 +126,36 @@ def test_a_window_that_is_gone_is_read_again(tmp_path: Path) -> None:
         assert context.rewind(0, 0) == 0
         read(context, TEXT[:450])
         assert go_on(context, [*TEXT[:446], *OTHER[:30]], 446) == 446
+
+
+def test_no_token_of_a_window_is_missing_after_a_rewind(tmp_path: Path) -> None:
+    """Beside a context that keeps all: the window's tokens are counted by the size of their state."""
+    write, options = KINDS["sliding window alone"]
+    generator = random.Random(0)
+    with Model(write(tmp_path / "tiny.gguf")) as model:
+        contexts = [Context(model, replace(options, swa_full=full)) for full in (False, True)]
+        length = granted = refused = 0
+        for _ in range(400):
+            if length > options.n_ctx - 64:
+                length = 0
+                for context in contexts:
+                    context.forget(0)
+            tokens = [generator.randrange(5, 500) for _ in range(generator.choice((1, 2, 8, 64)))]
+            for context in contexts:
+                context.decode(rows(tokens, length))
+            length += len(tokens)
+            wanted = max(0, length - generator.choice((0, 1, 5, 60, 250)))
+            left = contexts[0].rewind(0, wanted)
+            contexts[1].rewind(0, left)
+            granted += left == wanted < length
+            refused += left < wanted
+            length = left
+            sizes = {
+                lib.llama_state_seq_get_size_ext(context.handle, 0, lib.LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY)
+                for context in contexts
+            }
+            assert len(sizes) == 1
+        assert granted > 200 and refused > 0
 
 
 def test_more_snapshots_than_a_pass_has_rows_for(tmp_path: Path) -> None:

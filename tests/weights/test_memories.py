@@ -26,6 +26,7 @@ from native.errors import ContextError
 from native.model import Model
 from native.sampler import SamplerOptions
 from tests.models.gemma3 import WINDOW, write_gemma3
+from tests.models.lfm2 import write_lfm2
 from tests.models.mamba import write_mamba
 from tests.models.qwen35 import write_qwen35
 from tests.session import EXACT, Session
@@ -36,6 +37,7 @@ KINDS: dict[str, Callable[[Path], Path]] = {
     "attention": write_llama,
     "sliding window": write_gemma3,
     "hybrid": write_qwen35,
+    "convolutions": write_lfm2,
     "recurrent": write_mamba,
 }
 PROMPT = "one fish, two fish, red fish, blue fish. " * 3
@@ -192,7 +194,7 @@ def test_a_memory_that_can_do_neither_means_no_drafting(
     monkeypatch.setattr(Context, "rewind", lambda context, seq, length: context.forget(seq) or 0)
     made = _decided(path)
     assert made.dropping == "never"
-    if kind in ("hybrid", "recurrent"):
+    if kind not in ("attention", "sliding window"):
         assert made.notices == ("Drafting is off: this model's memory cannot drop rejected tokens.",)
     made.context.model.close()
 
@@ -232,8 +234,9 @@ def test_what_was_found_out_at_load_is_shown(session: Session, path: Path, kind:
     off = [drafter.reason for drafter in report.drafters if drafter.name in NGRAMS and drafter.reason]
     assert off == []
     words = " ".join(report.notices)
-    assert report.max_draft == (16 if kind == "hybrid" else 64)
-    assert ("drafts of up to 16 tokens can be dropped" in words) == (kind == "hybrid")
+    has_snapshots = kind in ("hybrid", "convolutions")
+    assert report.max_draft == (16 if has_snapshots else 64)
+    assert ("drafts of up to 16 tokens can be dropped" in words) == has_snapshots
     assert ("the accepted tokens are computed again" in words) == (kind == "recurrent")
     assert report.kv_bytes > 0
 
