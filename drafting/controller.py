@@ -135,7 +135,7 @@ class Controller:
         return self.costs.seconds(1) * self._cost(1)
 
     def _cost(self, rows: int) -> float:
-        return self.costs.relative(max(rows, self.least_rows))
+        return self.costs.relative(max(rows, self.least_rows), self.least_rows)
 
     def record(self, link: str, confidence: Sequence[float | None], accepted: int) -> None:
         """What became of a draft: ``accepted`` tokens were right, the next (if any) was wrong.
