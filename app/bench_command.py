@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from app import paths
 from app.bench import plot
 from app.bench.machine import this_machine
 from app.bench.modes import OFF, mode_names
@@ -21,7 +22,10 @@ from app.bench.runner import Plan, Runner
 from app.bench.workloads import Workload, load_workloads
 from app.chat_command import model_path
 from app.cli import INTERRUPTED, UsageError, failure_status
-from app.protocol import EngineOptions
+from app.protocol import NEURAL, EngineOptions
+from model_store.bundled import bundled_drafter
+from model_store.check import ModelFileError, read_model_file
+from model_store.drafting_kind import drafting_kind
 
 RUNS, MAX_TOKENS = 3, 300
 
@@ -74,7 +78,8 @@ def plan_of(options: argparse.Namespace) -> Plan:
     quick = options.quick
     workloads = load_workloads()
     wanted = options.workloads or [w.name for w in workloads if not quick or w.n_ctx <= _QUICK_N_CTX]
-    known = mode_names(draft_model=options.draft_model is not None)
+    models = tuple(model_path(name) for name in options.model or [None])
+    known = mode_names(_neural_links(options.draft_model, models))
     modes = options.modes or (_QUICK_MODES if quick else known)
     peer = None
     if options.peer is not None:
@@ -83,7 +88,7 @@ def plan_of(options: argparse.Namespace) -> Plan:
             raise UsageError(f"there is no program {options.peer!r} to compare with")
         peer = Peer(Path(binary).absolute())
     return Plan(
-        models=tuple(model_path(name) for name in options.model or [None]),
+        models=models,
         workloads=_chosen(wanted, workloads),
         modes=_chosen_modes(modes, known),
         runs=options.runs or (_QUICK_RUNS if quick else RUNS),
@@ -93,6 +98,15 @@ def plan_of(options: argparse.Namespace) -> Plan:
         options=EngineOptions(n_threads=options.threads or 0, n_gpu_layers=-1 if peer is None else 0),
         peer=peer,
     )
+
+
+def _neural_links(draft_model: Path | None, models: Sequence[Path]) -> tuple[str, ...]:
+    """Neural drafters that these files are; one that cannot be read is refused when it is loaded."""
+    files = [draft_model] if draft_model else [bundled_drafter(paths.assets_dir(), path) for path in models]
+    try:
+        return tuple(kind for path in files if path and (kind := drafting_kind(read_model_file(path))))
+    except ModelFileError:
+        return NEURAL
 
 
 def _chosen(wanted: Sequence[str], workloads: Sequence[Workload]) -> tuple[Workload, ...]:
@@ -106,8 +120,8 @@ def _chosen(wanted: Sequence[str], workloads: Sequence[Workload]) -> tuple[Workl
 def _chosen_modes(wanted: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
     """In the usual order, and always with plain decoding: speed-ups are relative to it."""
     for name in wanted:
-        if name == "draft" and name not in known:
-            raise UsageError("the mode 'draft' needs --draft-model FILE")
+        if name in NEURAL and name not in known:
+            raise UsageError(f"the mode {name!r} needs a --draft-model FILE of its kind")
         if name not in known:
             raise UsageError(f"unknown mode {name!r} (choose from {', '.join(known)})")
     return tuple(name for name in known if name in wanted or name == OFF)

@@ -14,6 +14,7 @@ from app import paths
 from app.cli import INTERRUPTED, UsageError, failure_status
 from app.engine_client import EngineClient, Event, WorkerLost
 from app.protocol import (
+    NEURAL,
     ChatMessage,
     Chunk,
     Done,
@@ -24,6 +25,7 @@ from app.protocol import (
     Grammar,
     JsonSchema,
     Loaded,
+    ModelReport,
     Piece,
     SamplingParams,
     Started,
@@ -40,7 +42,8 @@ def run_chat(options: argparse.Namespace) -> int:
     if not prompt.strip():
         raise UsageError("the message is empty")
     drafting: DraftingParams = options.spec
-    if drafting.mode == "manual" and "draft" in drafting.links and options.draft_model is None:
+    asked = [name for name in drafting.links if name in NEURAL] if drafting.mode == "manual" else []
+    if asked == ["draft"] and options.draft_model is None:
         raise UsageError("the drafter 'draft' needs --draft-model FILE")
     if options.draft_model is not None and not options.draft_model.exists():
         raise UsageError(f"there is no draft model file {str(options.draft_model)!r}")
@@ -160,6 +163,8 @@ class _Chat:
         self._model = loaded.model.name
         for notice in loaded.model.notices:
             self._note(notice)
+        if draft_model is None and (reason := _no_neural(drafting, loaded.model)):
+            self._note(reason)
         request = self._client.generate(
             [ChatMessage("user", prompt)],
             sampling=sampling,
@@ -244,6 +249,15 @@ class _Chat:
     @staticmethod
     def _note(text: str) -> None:
         print(f"slipstream: {text}", file=sys.stderr)
+
+
+def _no_neural(drafting: DraftingParams, model: ModelReport) -> str | None:
+    """A line for who named neural drafters of which none is there."""
+    off = {drafter.name: drafter.reason for drafter in model.drafters if drafter.reason}
+    asked = [name for name in drafting.links if name in NEURAL]
+    if drafting.mode == "auto" or not asked or any(name not in off for name in asked):
+        return None
+    return f"Drafting with {asked[-1]} is off: {off[asked[-1]]}."
 
 
 def _failed(failure: Failed) -> int:

@@ -16,6 +16,7 @@ from app.spec import parse_spec, spec_help
 
 USAGE_ERROR = 2
 INTERRUPTED = 130  # what shells expect after Ctrl+C
+_DRAFT_MODEL = "a drafter: a small GGUF with the same vocabulary, or an EAGLE-3 head"
 
 
 def failure_status(kind: FailureKind) -> int:
@@ -107,7 +108,10 @@ def _parser() -> argparse.ArgumentParser:
     chat.add_argument("prompt", help='what to say to the model; "-" reads it from standard input')
     chat.add_argument("-m", "--model", metavar="MODEL", help="a GGUF file (default: the starter model)")
     chat.add_argument(
-        "--draft-model", type=Path, metavar="FILE", help="a small GGUF with the same vocabulary"
+        "--draft-model",
+        type=Path,
+        metavar="FILE",
+        help=_DRAFT_MODEL,
     )
     chat.add_argument(
         "--spec",
@@ -204,7 +208,10 @@ def _add_bench(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
         "-m", "--model", nargs="+", metavar="MODEL", help="GGUF files (default: the starter model)"
     )
     bench.add_argument(
-        "--draft-model", type=Path, metavar="FILE", help="a small GGUF with the same vocabulary"
+        "--draft-model",
+        type=Path,
+        metavar="FILE",
+        help=_DRAFT_MODEL,
     )
     bench.add_argument(
         "--workloads", type=_names, metavar="LIST", help="some of the workloads (default: all)"

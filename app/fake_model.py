@@ -21,6 +21,7 @@ from app.engine import Engine, EngineError, Prepared
 from app.fake_script import Crash, FakeReply, FakeScript
 from app.protocol import (
     DRAFTERS,
+    NEURAL,
     DrafterReport,
     DraftingParams,
     Generate,
@@ -78,7 +79,7 @@ class FakeModel:
             swa=False,
             draft_model_path=draft,
             drafters=tuple(
-                DrafterReport(n, "no draft model chosen" if n == "draft" and not draft else None)
+                DrafterReport(n, "no draft model chosen" if n in (NEURAL[1:] if draft else NEURAL) else None)
                 for n in DRAFTERS
             ),
         )

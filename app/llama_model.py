@@ -12,14 +12,17 @@ from pathlib import Path
 
 import msgspec
 
+from app import paths
 from app.chat_template import ChatTemplate, TemplateError, builtin_source
 from app.contexts import NEVER, make_context, target_context
 from app.engine import NO_EXACT, EngineError, NoExact, Prepared
 from app.grammar import ROOT, answer_gbnf
 from app.learning import Learning
+from app.neural import draft_cost, neural_drafter, usable_kind
 from app.prompt import PromptBuilder
 from app.protocol import (
     DRAFTERS,
+    NEURAL,
     DrafterName,
     DrafterReport,
     DraftingParams,
@@ -33,7 +36,7 @@ from app.protocol import (
 from app.reasoning import TAGS
 from drafting.controller import Controller
 from drafting.cost import CostCurve
-from drafting.draft_model import DraftModel
+from drafting.draft_cost import DraftCost
 from drafting.drafter import ConfigurableDrafter, Drafter
 from drafting.exact import ExactRows
 from drafting.exact_check import DEPTH, POSITIONS, check
@@ -41,11 +44,13 @@ from drafting.follower_counts import FollowerCounts
 from drafting.history import History
 from drafting.llama_target import LlamaSource, LlamaTarget, llama_source
 from drafting.lookup_file import LookupFileError, read_lookup_file
+from drafting.neural import NeuralDrafter
 from drafting.ngram_cache import NgramCache
 from drafting.ngram_map import NgramMap, NgramMapK4V, NgramSimple
 from drafting.ngram_mod import ModTable, NgramMod
 from drafting.parameters import AUTOMATIC
 from drafting.suffix import Suffix
+from model_store.bundled import bundled_drafter
 from model_store.check import (
     ModelFileError,
     check_model_file,
@@ -56,7 +61,6 @@ from model_store.check import (
 from model_store.file_key import file_key
 from model_store.fingerprint import tokenizer_fingerprint
 from model_store.gguf_header import GgufHeader
-from model_store.pairing import check_drafter
 from native.context import Context
 from native.errors import GrammarError, LoadCancelled, NativeError
 from native.grammar import Grammar
@@ -95,6 +99,8 @@ class LlamaModel:
         model = self._model = _load(path, options, progress)
         self._draft_model: Model | None = None
         self._draft_file: LoadedFile | None = None
+        self._neural: NeuralDrafter | None = None
+        self._draft_costs: dict[str, DraftCost] = {}
         self._options = options
         self._learning: Learning | None = None
         try:
@@ -126,12 +132,10 @@ class LlamaModel:
                 self._learning = Learning(Path(options.answers_folder), fingerprint)
                 notices += self._learning.news()
             static = self._load_lookup_cache(notices)
-            self._drafters, reports = self._make_drafters(request, n_ctx, static)
-            if request.draft_model_path is not None and "draft" not in self._drafters:
-                reason = (reports[-1].reason or "").rstrip(".")
-                notices.append(f"The draft model is not used: {reason}.")
+            self._drafters, reports = self._make_drafters(request, static, notices)
             seconds = pass_seconds(context, CALIBRATION_S)
-            self.controller = Controller(CostCurve(seconds, repeats=made.dropping == "repeat"))
+            costs = CostCurve(seconds, repeats=made.dropping == "repeat")
+            self.controller = Controller(costs, self._draft_costs)
         except BaseException:
             self.close()
             raise
@@ -150,7 +154,7 @@ class LlamaModel:
             recurrent=model.is_recurrent,
             hybrid=model.is_hybrid,
             swa=model.n_swa > 0,
-            draft_model_path=request.draft_model_path if "draft" in self._drafters else None,
+            draft_model_path=str(self._neural.context.model.path) if self._neural is not None else None,
             drafters=tuple(reports),
             notices=tuple(notices),
             file=_loaded_file(path, header),
@@ -215,7 +219,7 @@ class LlamaModel:
         links = [self._drafters[name] for name in names]
         for name, link in zip(names, links, strict=True):
             link.configure(parameters.of(name))
-            if isinstance(link, DraftModel):
+            if isinstance(link, NeuralDrafter):
                 link.set_sampling(_options(sampling))
         return links
 
@@ -283,8 +287,7 @@ class LlamaModel:
         return self._dropping == "never"
 
     def _contexts(self) -> list[Context]:
-        drafter = self._drafters.get("draft")
-        return [self._context] + ([drafter.context] if isinstance(drafter, DraftModel) else [])
+        return [self._context] + ([self._neural.context] if self._neural is not None else [])
 
     def _choose_template(self, chosen: str | None) -> _Template:
         """The template asked for, else the model's own, else ChatML with a word about it."""
@@ -343,9 +346,12 @@ class LlamaModel:
         return None
 
     def _make_drafters(
-        self, request: Load, n_ctx: int, static: FollowerCounts | None
+        self, request: Load, static: FollowerCounts | None, notices: list[str]
     ) -> tuple[dict[DrafterName, ConfigurableDrafter], list[DrafterReport]]:
-        """The drafters that can work with this model, and for each one whether and why not."""
+        """The drafters that can work with this model, and for each one whether and why not.
+
+        A drafter file that cannot be used never stops the chat: ``notices`` gets a line about it.
+        """
         if self._cannot_draft:
             return {}, [DrafterReport(name, NEVER) for name in DRAFTERS]
         history = self.history
@@ -359,29 +365,32 @@ class LlamaModel:
             "suffix": Suffix(history, past=past),
         }
         reports = [DrafterReport(name) for name in drafters]
-        reason: str | None = "no draft model chosen"
-        if request.draft_model_path is not None:
+        reasons: dict[DrafterName, str] = dict.fromkeys(NEURAL, "no draft model chosen")
+        named = request.draft_model_path
+        path = Path(named) if named is not None else bundled_drafter(paths.assets_dir(), self._model.path)
+        if path is not None:
             try:
-                drafters["draft"] = self._load_draft(Path(request.draft_model_path), request, n_ctx)
-                reason = None
+                neural = self._neural = self._load_neural(path)
+                drafters[neural.name] = neural
+                reasons = {name: f"{shown_name(path)} is of another kind" for name in NEURAL}
+                del reasons[neural.name]
             except (ModelFileError, NativeError, EngineError) as error:
                 log.warning("the draft model is not used: %s", error)
-                reason = str(error)
-        return drafters, [*reports, DrafterReport("draft", reason)]
+                reasons = dict.fromkeys(NEURAL, str(error))
+                notices.append(f"The draft model is not used: {str(error).rstrip('.')}.")
+        return drafters, [*reports, *(DrafterReport(name, reasons.get(name)) for name in NEURAL)]
 
-    def _load_draft(self, path: Path, request: Load, n_ctx: int) -> DraftModel:
-        check_drafter(self._model.path, path, "draft")
-        draft = self._draft_model = _load(path, request.options, lambda _: True)
+    def _load_neural(self, path: Path) -> NeuralDrafter:
+        """Raises ModelFileError, EngineError or NativeError, in words for a person."""
+        kind = usable_kind(self._model.path, path)
+        model = self._draft_model = _load(path, self._options, lambda _: True)
         try:
-            if draft.is_recurrent or draft.is_hybrid:
-                problem = "its memory cannot drop rejected tokens"
-                raise EngineError("bad_model", f"{path.name} cannot be used as a draft model: {problem}")
-            context = make_context(draft, request.options, min(n_ctx, draft.n_ctx_train or n_ctx), 1)
-            pass_seconds(context, 0.0)  # pages its weights in
+            drafter = neural_drafter(kind, model, self.target, self._options)
+            self._draft_costs[drafter.name] = draft_cost(drafter)
             self._draft_file = _loaded_file(path, read_model_file(path))
-            return DraftModel(context)
+            return drafter
         except BaseException:
-            draft.close()
+            model.close()
             raise
 
 

@@ -29,7 +29,7 @@ FailureKind = Literal[
     "internal",  # our fault
 ]
 
-DrafterName = Literal["cache", "simple", "map-k", "map-k4v", "mod", "suffix", "draft"]
+DrafterName = Literal["cache", "simple", "map-k", "map-k4v", "mod", "suffix", "draft", "eagle3"]
 DraftMode = Literal["auto", "manual"]
 
 # The cheap drafters first: the first that has something to say speaks.
@@ -41,7 +41,10 @@ DRAFTERS: tuple[DrafterName, ...] = (
     "mod",
     "suffix",
     "draft",
+    "eagle3",
 )
+# Those that need a file or heads of their own: at most one of them is loaded.
+NEURAL: tuple[DrafterName, ...] = ("draft", "eagle3")
 
 
 class ChatMessage(Struct, frozen=True):

@@ -32,7 +32,10 @@ class Settings(Struct, kw_only=True):
     model: Annotated[str | None, Meta(title="Model", description="The GGUF file that answers.")] = None
     draft_model: Annotated[
         str | None,
-        Meta(title="Draft model", description="A small GGUF with the same vocabulary that guesses ahead."),
+        Meta(
+            title="Draft model",
+            description="A small GGUF with the same vocabulary, or an EAGLE-3 head, that guesses ahead.",
+        ),
     ] = None
     models_folder: Annotated[
         str | None,

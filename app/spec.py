@@ -8,10 +8,11 @@ import msgspec
 from msgspec import Struct
 
 from app.declaration import Declared, declarations
-from app.protocol import DRAFTERS, DrafterName, DraftingParams
+from app.protocol import DRAFTERS, NEURAL, DrafterName, DraftingParams
 from drafting.parameters import LinkParameters
 
-_NAMES: dict[str, DrafterName] = {name: name for name in DRAFTERS}
+_NAMES: dict[str, tuple[DrafterName, ...]] = {name: (name,) for name in DRAFTERS}
+_NAMES["neural"] = NEURAL  # whichever fits the file
 
 
 def parse_spec(text: str) -> DraftingParams:
@@ -20,17 +21,18 @@ def parse_spec(text: str) -> DraftingParams:
     if text in ("auto", "off"):
         return DraftingParams(links=DRAFTERS if text == "auto" else ())
     given: dict[DrafterName, dict[str, str]] = {}
-    link: DrafterName | None = None
+    links: tuple[DrafterName, ...] = ()
     for part in text.split(","):
         for place, word in enumerate(part.split(":")):
             name, equals, value = (piece.strip() for piece in word.partition("="))
             if not equals and not place:
-                link = _drafter(name)
-                given.setdefault(link, {})
-            elif link is None or not equals:
+                links = _drafters(name)
+            elif not links or not equals:
                 raise argparse.ArgumentTypeError(f"{word!r} is no drafter and no NAME=NUMBER behind one")
-            else:
-                given[link][name.replace("-", "_")] = value
+            for link in links:
+                values = given.setdefault(link, {})
+                if equals:
+                    values[name.replace("-", "_")] = value
     parameters = {name: _parameters(name, values) for name, values in given.items()}
     return DraftingParams(
         mode="manual", links=tuple(given), parameters=msgspec.convert(parameters, LinkParameters)
@@ -48,14 +50,15 @@ def spec_help() -> str:
         "",
         "Write a drafter's parameters behind a colon; what is not named keeps its default:",
         "  --spec cache,simple:n=8,m=24,map-k    the first of the three that has something to say speaks",
-        "  --spec draft:n_max=8,p_min=0.6        a draft model alone, up to 8 tokens while it is sure",
+        "  --spec neural:n_max=8,p_min=0.6       the drafter file that is loaded, of whichever kind, alone,",
+        "                                        up to 8 tokens while it is sure",
     ]
     return "\n".join(lines)
 
 
-def _drafter(name: str) -> DrafterName:
+def _drafters(name: str) -> tuple[DrafterName, ...]:
     if name not in _NAMES:
-        choice = ", ".join(("auto", "off", *DRAFTERS))
+        choice = ", ".join(("auto", "off", *_NAMES))
         raise argparse.ArgumentTypeError(f"unknown drafter {name!r} (choose from {choice})")
     return _NAMES[name]
 

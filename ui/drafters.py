@@ -47,6 +47,9 @@ _LOOKS = {
     "draft": DrafterLook(
         "draft", "A small model guesses ahead when the others have nothing to say.", "#2E6B34", "#7CC487"
     ),
+    "eagle3": DrafterLook(
+        "eagle3", "A small head guesses on from what the model itself is thinking.", "#00645A", "#5CCBBE"
+    ),
 }
 _UNKNOWN = DrafterLook("", "A drafter that this version does not know.", "#6B6B66", "#9A9A94")
 

@@ -6,6 +6,7 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QWidget
 
+from app.protocol import NEURAL
 from app.settings import Settings
 from ui import drafters, numbers
 from ui.bidi import visible
@@ -28,8 +29,9 @@ def drafting_words(settings: Settings, state: EngineState) -> tuple[str, str]:
     lines = [f"{name} off: {visible(reason)}" for name, reason in off.items()]
     if len(off) == len(settings.links):
         return "; ".join(lines), "No drafter can guess with this model."
-    if settings.draft_model and "draft" in off:
-        return lines[list(off).index("draft")], "The draft model is not in use; the others still draft."
+    neural = [name for name in settings.links if name in NEURAL]
+    if settings.draft_model and neural and all(name in off for name in neural):
+        return lines[list(off).index(neural[0])], "The draft model is not in use; the others still draft."
     ready = ", ".join(name for name in settings.links if name not in off)
     return "", "\n".join([f"May draft: {ready}.", *lines])
 

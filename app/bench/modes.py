@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from app.protocol import DRAFTERS, DrafterName, DraftingParams
+from collections.abc import Collection
+
+from app.protocol import DRAFTERS, NEURAL, DrafterName, DraftingParams
 
 OFF, CHAIN, AUTO = "off", "chain", "auto"
 
 _LINKS: dict[str, DrafterName] = {name: name for name in DRAFTERS}
 
 
-def mode_names(*, draft_model: bool) -> tuple[str, ...]:
-    """All modes, plain decoding first; the link ``draft`` alone only where there is a draft model."""
-    links = (name for name in DRAFTERS if draft_model or name != "draft")
+def mode_names(neural: Collection[str] = ()) -> tuple[str, ...]:
+    """All modes, plain decoding first; of the neural links alone those named."""
+    links = (name for name in DRAFTERS if name not in NEURAL or name in neural)
     return (OFF, *links, CHAIN, AUTO)
 
 

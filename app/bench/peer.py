@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from app.bench.player import BenchError
 from app.protocol import EngineOptions
-from model_store.check import ModelFileError, check_model_file
+from model_store.check import ModelFileError, read_model_file
 
 PLAIN = "none"
 
@@ -51,9 +51,14 @@ class Completion(Struct):
 
 @dataclass(frozen=True)
 class Peer:
-    """A llama-server binary. Every ``play`` starts a server of its own, so that no pool is warm."""
+    """A llama-server binary. Every ``play`` starts a server of its own, so that no pool is warm.
+
+    ``settings`` are further arguments of it; ``log`` is where its last log is kept, if anywhere.
+    """
 
     binary: Path
+    settings: tuple[str, ...] = ()
+    log: Path | None = None
 
     def spec_types(self, draft_model: Path | None) -> tuple[str, ...]:
         """What its ``--spec-type`` offers that can work here, ``none`` first. Raises BenchError."""
@@ -85,14 +90,18 @@ class Peer:
         command = [str(self.binary), *_arguments(model, options, port), "--spec-type", spec_type]
         if spec_type.startswith("draft") and draft_model is not None:
             command += ["--model-draft", str(draft_model)]
-        with tempfile.TemporaryFile() as log, _guarded(command, log) as server:
+        command += self.settings
+        with (
+            self.log.open("w+b") if self.log is not None else tempfile.TemporaryFile() as log,
+            _guarded(command, log) as server,
+        ):
             _wait_until_ready(server, port, log)
             return [_complete(server, port, prompt, max_tokens, log) for prompt in prompts]
 
 
 def _draft_types(draft_model: Path) -> tuple[str, ...]:
     try:
-        architecture = check_model_file(draft_model, "draft").architecture
+        architecture = read_model_file(draft_model).architecture
     except ModelFileError as error:
         raise BenchError(str(error), "bad_model") from error
     return _DRAFT_TYPES.get(architecture, _PLAIN_DRAFT_TYPES)

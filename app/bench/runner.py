@@ -17,7 +17,7 @@ from app.bench.player import BenchError, Player
 from app.bench.prompt_ids import PromptIds
 from app.bench.workloads import Workload
 from app.engine_client import WORKER_COMMAND
-from app.protocol import Done, DraftingParams, EngineOptions, ModelReport
+from app.protocol import NEURAL, Done, DraftingParams, EngineOptions, ModelReport
 
 Progress = Callable[[int, int, str], None]
 """Told before each conversation: how many are done, of how many, and what comes now."""
@@ -114,7 +114,7 @@ class Runner:
         plan = self._plan
         report = player.load(plan.workloads[0].n_ctx)
         if plan.draft_model is not None and report.draft_model_path is None:
-            reasons = (drafter.reason for drafter in report.drafters if drafter.name == "draft")
+            reasons = (drafter.reason for drafter in report.drafters if drafter.name in NEURAL)
             raise BenchError(f"the draft model is of no use: {next(reasons, None)}", "bad_model")
         workloads = tuple(w for w in plan.workloads if self._fits(path, report, w))
         if not workloads:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from app.bench.modes import drafting_of, mode_names
-from app.protocol import DRAFTERS
+from app.protocol import DRAFTERS, NEURAL
 
 
 def test_every_drafter_is_a_mode_of_its_own_between_off_and_the_chain() -> None:
-    assert mode_names(draft_model=True) == ("off", *DRAFTERS, "chain", "auto")
-    assert "draft" not in mode_names(draft_model=False)
+    assert mode_names(NEURAL) == ("off", *DRAFTERS, "chain", "auto")
+    assert set(NEURAL) & set(mode_names(("eagle3",))) == {"eagle3"}
+    assert not set(NEURAL) & set(mode_names())
 
 
 def test_what_a_mode_asks_for() -> None:

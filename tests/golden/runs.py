@@ -9,14 +9,23 @@ from typing import Self
 import msgspec
 from msgspec import Struct
 
-from app.protocol import DRAFTERS, Chunk, DrafterName, DraftMode, EngineOptions, SamplingParams, Started
+from app.protocol import (
+    DRAFTERS,
+    NEURAL,
+    Chunk,
+    DrafterName,
+    DraftMode,
+    EngineOptions,
+    SamplingParams,
+    Started,
+)
 from native.quantize import WeightType
 from tests.golden.models import DRAFT, starter_as
 from tests.session import Session
 
 N_CTX = 2048
 FOREVER = 24 * 3600.0  # seconds for one answer: the process may be stopped in the middle of it
-NGRAMS: tuple[DrafterName, ...] = tuple(name for name in DRAFTERS if name != "draft")
+NGRAMS: tuple[DrafterName, ...] = tuple(name for name in DRAFTERS if name not in NEURAL)
 
 
 class Mode(Struct, frozen=True):

@@ -1,0 +1,64 @@
+"""Puts a neural drafter into memory beside its target, of whichever kind its file is."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from app.contexts import make_context
+from app.engine import EngineError
+from app.protocol import EngineOptions
+from drafting.draft_cost import DraftCost
+from drafting.draft_model import DraftModel
+from drafting.eagle3 import Eagle3
+from drafting.llama_target import LlamaTarget
+from drafting.neural import NeuralDrafter
+from model_store.check import ModelFileError, shown_name
+from model_store.drafting_kind import NOUNS, DraftKind
+from model_store.pairing import check_drafter
+from native.head_context import HeadContext
+from native.model import Model
+
+# A head computes logits for every row it reads, and llama.cpp reserves memory for them.
+_HEAD_BATCH = 64
+_CATCH_UP = 32  # rows that tell what catching up takes
+_ROUNDS = 3
+
+
+def usable_kind(target: Path, path: Path) -> DraftKind:
+    """How the file at ``path`` can draft for ``target``, by the metadata of both. Raises ModelFileError."""
+    kind = check_drafter(target, path)
+    if kind not in ("draft", "eagle3"):
+        raise ModelFileError(f"{shown_name(path)} cannot be used by this version: it is {NOUNS[kind]}.")
+    return kind
+
+
+def neural_drafter(
+    kind: DraftKind, model: Model, target: LlamaTarget, options: EngineOptions
+) -> NeuralDrafter:
+    """The drafter that ``model`` is, in a context of its own. Raises EngineError or NativeError."""
+    if kind == "eagle3":
+        sizes = replace(target.context.options, n_batch=min(_HEAD_BATCH, target.n_batch), n_outputs=0)
+        head = HeadContext(model, sizes, target.context)
+        return Eagle3(head, target.keep_hidden(head.target_layers))
+    if model.is_recurrent or model.is_hybrid:
+        problem = "its memory cannot drop rejected tokens"
+        raise EngineError("bad_model", f"{model.path.name} cannot be used as a draft model: {problem}")
+    n_ctx = min(target.n_ctx, model.n_ctx_train or target.n_ctx)
+    return DraftModel(make_context(model, options, n_ctx, n_outputs=1))
+
+
+def draft_cost(drafter: NeuralDrafter) -> DraftCost:
+    """What its drafts take, measured; the first pass also pages its weights in."""
+    cost = DraftCost()
+    cost.drafted(1, min(_seconds(drafter, 1) for _ in range(_ROUNDS)))
+    rows = min(_CATCH_UP, drafter.context.n_batch)
+    cost.caught_up(rows, _seconds(drafter, rows))
+    return cost
+
+
+def _seconds(drafter: NeuralDrafter, rows: int) -> float:
+    began = time.perf_counter()
+    drafter.practise(rows)
+    return time.perf_counter() - began
