@@ -14,7 +14,7 @@ import pytest
 from app import contexts
 from app.contexts import TargetContext, target_context
 from app.engine import EngineError
-from app.protocol import ChatMessage, Chunk, Done, DrafterName, EngineOptions, ModelReport
+from app.protocol import ChatMessage, Chunk, Done, DrafterName, EngineOptions, ModelReport, Started
 from drafting.chain import Chain
 from drafting.distribution import Noise
 from drafting.drafter import NO_DRAFT, Draft, Draw
@@ -25,12 +25,13 @@ from native.context import Context, ContextOptions
 from native.errors import ContextError
 from native.model import Model
 from native.sampler import SamplerOptions
+from tests.models.eagle3 import write_eagle3
 from tests.models.gemma3 import WINDOW, write_gemma3
 from tests.models.lfm2 import write_lfm2
 from tests.models.mamba import write_mamba
 from tests.models.qwen35 import write_qwen35
 from tests.session import EXACT, Session
-from tests.tiny_gguf import write_llama
+from tests.tiny_gguf import Tiny, write_llama
 
 NGRAMS: tuple[DrafterName, ...] = ("cache", "simple", "map-k", "map-k4v", "mod", "suffix")
 KINDS: dict[str, Callable[[Path], Path]] = {
@@ -306,3 +307,34 @@ def test_automatic_mode_says_the_same(session: Session, path: Path) -> None:
     plain = session.ask(PROMPT, max_tokens=LONG)
     done = session.ask(PROMPT, links=NGRAMS, mode="auto", max_draft=48, max_tokens=LONG)
     assert done.token_ids == plain.token_ids
+
+
+def test_exact_mode_holds_or_is_refused_with_the_reason(session: Session, path: Path, kind: str) -> None:
+    """In F16 and with flash attention, where default mode promises less."""
+    session.load(path, options=EngineOptions(n_ctx=2048))
+    plain = session.ask(PROMPT, max_tokens=LONG, exact=True)
+    drafted = session.ask(PROMPT, links=NGRAMS, max_draft=12, max_tokens=LONG, exact=True)
+    lines = [line for event in session.seen if isinstance(event, Started) for line in event.notices]
+    assert drafted.stats.drafted > drafted.stats.accepted
+    if kind == "recurrent":
+        assert lines == ["Exact mode is off: this model's memory cannot drop single tokens."] * 2
+    else:
+        assert lines == []
+        assert drafted.token_ids == plain.token_ids
+
+
+@pytest.mark.parametrize("write", [write_qwen35, write_lfm2])
+def test_hidden_states_follow_a_hybrid_memory(
+    session: Session, tmp_path: Path, write: Callable[[Path, Tiny], Path]
+) -> None:
+    """An EAGLE-3 head reads what the target computed where it now stands."""
+    tiny = Tiny(n_layer=4)
+    target = write(tmp_path / "target.gguf", tiny)
+    report = session.load(target, write_eagle3(tmp_path / "head.gguf", tiny), EXACT)
+    assert report.draft_model_path is not None
+    plain = session.ask(PROMPT, max_tokens=LONG)
+    alone = session.ask(PROMPT, links=("eagle3",), max_tokens=LONG)
+    behind = session.ask(PROMPT, links=(*NGRAMS, "eagle3"), max_tokens=LONG)
+    assert alone.token_ids == behind.token_ids == plain.token_ids
+    assert alone.stats.by_drafter["eagle3"].drafted > 100
+    assert set(behind.stats.by_drafter) > {"eagle3"}
