@@ -25,7 +25,8 @@ class AutoChain(Chain):
     """Links whose look-ups cost nothing are asked each time; the best offer is taken, if any pays.
 
     Those that were not taken are judged all the same by what the target then says, so a link that
-    begins to fit is noticed without risking a pass on it. A costly link (``costly`` in its class) is
+    begins to fit is noticed without risking a pass on it. A link is left out where another is there that
+    sees all it sees, and more (``covered_by`` in its class). A costly link (``costly`` in its class) is
     asked only when its record promises more than the best free offer, and probed now and then.
     """
 
@@ -37,7 +38,8 @@ class AutoChain(Chain):
         history: History | None = None,
         floor: Floor | None = None,
     ) -> None:
-        super().__init__(links, history, floor)
+        names = {link.name for link in links}
+        super().__init__([link for link in links if _covered_by(link) not in names], history, floor)
         self._controller = controller
         for link in links:
             controller.acceptance.introduce(link.name, getattr(link, "doubt", DOUBT))
@@ -173,6 +175,11 @@ class AutoChain(Chain):
 
 def _stated(draft: Draft) -> Sequence[float | None]:
     return draft.confidence if draft.confidence is not None else [None] * len(draft)
+
+
+def _covered_by(link: Drafter) -> str | None:
+    covered_by: str | None = getattr(link, "covered_by", None)
+    return covered_by
 
 
 def is_costly(link: Drafter) -> TypeGuard[CostlyDrafter]:

@@ -50,8 +50,9 @@ NO_DRAFT = Draft()
 class Drafter(Protocol):
     """One sequence's drafter. It never sees the target, its sampler or its logits.
 
-    What differs from the ordinary is known by its class: ``doubt`` (drafting.controller.DOUBT), and
-    ``costly`` of a CostlyDrafter.
+    What differs from the ordinary is known by its class: ``doubt`` (drafting.controller.DOUBT),
+    ``costly`` of a CostlyDrafter, and ``covered_by``: the name of a link that sees all this one sees,
+    and more.
     """
 
     @property

@@ -65,6 +65,11 @@ class NgramCache(IndexDrafter):
         self._static = static
         self.configure(CacheParameters(p_min=0.0))
 
+    @property
+    def covered_by(self) -> str | None:
+        """Only the static table is its own."""
+        return "suffix" if self._static is None else None
+
     def configure(self, parameters: CacheParameters) -> None:
         """For the next answers; what is counted stays the same."""
         self._parameters = parameters

@@ -20,6 +20,7 @@ class NgramMap(IndexDrafter):
     """The newest occurrence leads, once there were ``min_hits`` of them."""
 
     name = "map-k"
+    covered_by = "suffix"
 
     def __init__(self, history: History | None = None, n: int = 12, m: int = 48, min_hits: int = 1) -> None:
         """``n``: length of the key; ``m``: longest draft; ``min_hits``: earlier occurrences needed."""

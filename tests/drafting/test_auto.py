@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 
 from drafting.auto_chain import AutoChain
 from drafting.controller import PLAIN, Acceptance, Controller
 from drafting.cost import CostCurve
 from drafting.draft_cost import DraftCost
-from drafting.drafter import Draft, Draw
+from drafting.drafter import Draft, Drafter, Draw
+from drafting.follower_counts import FollowerCounts, key_arrays
+from drafting.history import History
+from drafting.ngram_cache import NgramCache
+from drafting.ngram_map import NgramSimple
+from drafting.ngram_mod import ModTable, NgramMod
+from drafting.suffix import Suffix
 from tests.drafting.scripted import CURVES, F16, GPU, Q4_1, Scripted, oracle, play, script
 from tests.drafting.test_chain import no_draw
 
@@ -214,3 +221,16 @@ def test_probes_take_one_fiftieth_of_the_time(prompt: int) -> None:
     rows = answer(AutoChain([slow], controller, clock=lambda: slow.now), passes, right=False, prompt=prompt)
     assert slow.calls >= 3, "text may change: it is tried again"
     assert slow.now + 0.7 * rows < 0.025 * passes
+
+
+def test_a_link_that_sees_no_more_than_another_is_left_out() -> None:
+    history = History()
+    suffix = Suffix(history)
+    links: list[Drafter] = [NgramCache(history), NgramSimple(history), NgramMod(ModTable(bits=8)), suffix]
+    controller = Controller(CostCurve(Q4_1))
+    assert AutoChain(links, controller, lambda: 0.0, history).names == ["mod", "suffix"]
+    without = AutoChain(links[:3], controller.fresh(), lambda: 0.0, history)
+    assert without.names == ["cache", "simple", "mod"]  # each counts where suffix is switched off
+    one, two, three = (np.array([n], np.int32) for n in (1, 2, 3))
+    table = NgramCache(history, static=FollowerCounts(key_arrays([one])[-1], two, three))
+    assert AutoChain([table, suffix], controller.fresh(), lambda: 0.0, history).names == ["cache", "suffix"]
