@@ -9,7 +9,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QComboBox, QDoubleSpinBox, QSpinBox, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.protocol import DRAFTERS, DrafterReport
+from app.protocol import DRAFTERS, NEURAL, DrafterReport
 from app.settings import Settings
 from drafting.parameters import (
     CacheParameters,
@@ -52,7 +52,7 @@ def test_up_and_down_move_a_drafter_that_stays_in_focus(theme: Theme, qtbot: QtB
     QTest.keyClick(grip, Qt.Key.Key_Up)
     QTest.keyClick(grip, Qt.Key.Key_Up)
     QTest.keyClick(grip, Qt.Key.Key_Up)  # there is no place above the first
-    assert heard[-1].order == ("map-k", "cache", "simple", "map-k4v", "mod", "suffix", "draft")
+    assert heard[-1].order == ("map-k", "cache", "simple", "map-k4v", "mod", "suffix", *NEURAL)
     assert len(heard) == 2
     assert grip.hasFocus()
     QTest.keyClick(grip, Qt.Key.Key_Down)
@@ -88,7 +88,7 @@ def test_a_row_follows_the_pointer(theme: Theme, qtbot: QtBot) -> None:
     QTest.mousePress(grip, Qt.MouseButton.LeftButton)
     grip.dragged.emit(below.y())  # what a move of the pressed pointer says
     QTest.mouseRelease(grip, Qt.MouseButton.LeftButton)
-    assert heard[-1].order == ("simple", "map-k", "map-k4v", "cache", "mod", "suffix", "draft")
+    assert heard[-1].order == ("simple", "map-k", "map-k4v", "cache", "mod", "suffix", *NEURAL)
     grip.dragged.emit(dialog.chain.mapToGlobal(QPoint(0, -500)).y())
     assert heard[-1].order[0] == "cache"
 
@@ -112,7 +112,7 @@ def test_order_survives_switching_off_and_on(theme: Theme, qtbot: QtBot) -> None
         "mod",
         "map-k4v",
         "suffix",
-        "draft",
+        *NEURAL,
     )
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.protocol import Chunk, DrafterReport, ModelReport, Started
+from app.protocol import NEURAL, Chunk, DrafterReport, ModelReport, Started
 from app.settings import Settings
 from drafting.statistics import Statistics
 from ui import numbers
@@ -114,13 +114,14 @@ def test_footer_of_an_answer() -> None:
 
 
 def test_why_nothing_is_drafted_is_said_in_words() -> None:
-    ready = EngineState(
-        phase="ready", report=report(DrafterReport("cache"), DrafterReport("draft", "no file"))
-    )
+    none = [DrafterReport(name, "no file") for name in NEURAL]
+    ready = EngineState(phase="ready", report=report(DrafterReport("cache"), *none))
     assert drafting_words(Settings(drafting=False), ready)[0] == "Drafting off in settings"
     assert drafting_words(Settings(links=()), ready)[0] == "All drafters off in settings"
     assert drafting_words(Settings(links=("draft",)), ready)[0] == "draft off: no file"
     assert drafting_words(Settings(draft_model="/gone.gguf"), ready)[0] == "draft off: no file"
+    one = EngineState(phase="ready", report=report(DrafterReport("cache"), *none[:1]))
+    assert drafting_words(Settings(draft_model="/head.gguf"), one)[0] == "", "it is of another kind"
     words, help = drafting_words(Settings(links=("cache", "draft")), ready)
     assert words == ""
     assert "draft off: no file" in help

@@ -9,6 +9,7 @@ import pytest
 from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QPlainTextEdit, QSpinBox
 from pytestqt.qtbot import QtBot
 
+from app.protocol import NEURAL
 from app.settings import Settings
 from ui.declared import RELOADS, declared
 from ui.file_choice import FileChoice
@@ -59,7 +60,7 @@ def test_drafters_keep_their_order(theme: Theme, qtbot: QtBot) -> None:
         box = dialog.controls[f"links.{name}"]
         assert isinstance(box, QCheckBox)
         box.click()
-    kept = ("simple", "map-k", "map-k4v", "suffix", "draft")
+    kept = ("simple", "map-k", "map-k4v", "suffix", *NEURAL)
     assert heard[-1].links == kept
     box = dialog.controls["links.cache"]
     assert isinstance(box, QCheckBox)
