@@ -63,8 +63,13 @@ def heads_inside(header: GgufHeader) -> int:
         return 0
     if heads > 1 and arch not in SEVERAL_HEADS:
         return 0
-    present = any(".nextn." in tensor.name for tensor in header.tensors)
-    return heads if present else 0
+    return heads if has_next_token_layers(header) else 0
+
+
+def has_next_token_layers(header: GgufHeader) -> bool:
+    """Whether MTP layers are in the file; of a split model, whose first part tells nothing, it is assumed."""
+    is_split = (header.number("split.count") or 1) > 1
+    return is_split or any(".nextn." in tensor.name for tensor in header.tensors)
 
 
 def needs(header: GgufHeader) -> Needs:

@@ -14,7 +14,15 @@ from typing import NamedTuple
 
 from model_store.check import ModelFileError, check_model_file, read_model_file, shown_name
 from model_store.classify import classify
-from model_store.drafting_kind import NOUNS, DraftKind, Needs, drafting_kind, heads_inside, needs
+from model_store.drafting_kind import (
+    NOUNS,
+    DraftKind,
+    Needs,
+    drafting_kind,
+    has_next_token_layers,
+    heads_inside,
+    needs,
+)
 from model_store.file_key import file_key
 from model_store.gguf_header import GgufError, GgufHeader
 from model_store.tokenizer_difference import tokenizer_difference, vocabulary_size
@@ -65,7 +73,7 @@ def check_heads_inside(target: GgufHeader) -> None:
     named = target.number("{arch}.nextn_predict_layers") or 0
     if not named:
         raise ModelFileError("This model has no MTP heads.")
-    if not any(".nextn." in tensor.name for tensor in target.tensors):
+    if not has_next_token_layers(target):
         raise ModelFileError("This model's MTP heads were left out of its file.")
     raise ModelFileError(
         f"llama.cpp cannot draft with {_heads(named)} of the {target.architecture} architecture."

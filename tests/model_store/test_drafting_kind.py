@@ -91,6 +91,14 @@ def _heads(tmp_path: Path, arch: str, count: int, *tensors: RawTensor) -> GgufHe
     return read_model_file(tmp_path / "m.gguf")
 
 
+def test_heads_in_another_part_of_a_split_model(tmp_path: Path) -> None:
+    pairs = {**CHAT, "general.architecture": text("qwen35"), "qwen35.nextn_predict_layers": u32(1)}
+    for number in (1, 2):
+        part = tmp_path / f"m-0000{number}-of-00002.gguf"
+        part.write_bytes(gguf({**pairs, "split.count": u32(2)}))
+    assert heads_inside(read_model_file(tmp_path / "m-00001-of-00002.gguf")) == 1
+
+
 def test_heads_inside_a_target(tmp_path: Path) -> None:
     head = RawTensor("blk.9.nextn.eh_proj.weight")
     header = read_model_file(write_qwen35(tmp_path / "q.gguf"))
