@@ -11,6 +11,7 @@ from model_store.fingerprint import TO_HASH
 from model_store.gguf_header import GgufError, GgufHeader, read_header
 from model_store.split import split_name
 
+_MAX_LAYERS = 512  # llama.cpp's own bound
 _USES = {"chat": "a chat model", "draft": "a draft model"}
 
 
@@ -28,6 +29,9 @@ def check_model_file(path: Path, use: Literal["chat", "draft"]) -> GgufHeader:
     problem = unfit_for(classify(header), use)
     if problem is not None:
         raise ModelFileError(f"{shown_name(path)} cannot be used as {_USES[use]}: it is {problem}.")
+    problem = impossible(header)
+    if problem is not None:
+        raise ModelFileError(f"{shown_name(path)} cannot be used: {problem}.")
     return header
 
 
@@ -57,6 +61,21 @@ def unfit_for(classified: Classified, use: Literal["chat", "draft"]) -> str | No
     if classified.kind == "drafter":
         return f"{classified.noun}, which only drafts for another model"
     return classified.noun
+
+
+def impossible(header: GgufHeader) -> str | None:
+    """Numbers that every model has and at which llama.cpp would end the process; None when they are fine."""
+    layers = header.number("{arch}.block_count")
+    if layers is not None and not 0 < layers <= _MAX_LAYERS:
+        return f"it claims {layers:,} layers"
+    heads = header.number("{arch}.nextn_predict_layers") or 0
+    if layers is not None and heads > layers:
+        return f"it claims {heads:,} MTP layers of {layers:,}"
+    experts = header.number("{arch}.expert_count") or 0
+    used = header.number("{arch}.expert_used_count")
+    if used is not None and (used > experts or (experts and not used)):
+        return f"it claims to use {used:,} of {experts:,} experts"
+    return None
 
 
 def shown_name(path: Path) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from model_store.check import ModelFileError, check_model_file, read_model_file, shown_name
+from model_store.check import ModelFileError, check_model_file, impossible, read_model_file, shown_name
 from model_store.classify import classify
 from model_store.drafting_kind import (
     NOUNS,
@@ -110,7 +110,7 @@ def _judge(target: Path, drafter: Path) -> _Verdict:
     if kind is None:
         return _Verdict(None, noun, None)
     name = shown_name(drafter)
-    damage = _damage(ours, kind) or _bad_mapping(ours, drafter)
+    damage = impossible(ours) or _damage(ours, kind) or _bad_mapping(ours, drafter)
     if damage is not None:
         return _Verdict(kind, noun, f"{name} cannot be used as {NOUNS[kind]}: {damage}.")
     try:
@@ -179,6 +179,10 @@ def _damage(header: GgufHeader, kind: DraftKind) -> str | None:
             return f"it has {header.number('{arch}.block_count')} layers instead of one"
         if len(header.numbers("{arch}.target_layers")) != 3:
             return "it does not name three layers of its target"
+    if kind in ("eagle3", "dflash", "dspark"):
+        lengths = [header.number(f"{{arch}}.attention.{key}_length") for key in ("key", "value")]
+        if None not in lengths and lengths[0] != lengths[1]:
+            return f"its keys have {lengths[0]} values and its values {lengths[1]}"
     if kind in ("dflash", "dspark"):
         if not header.numbers("{arch}.target_layers"):
             return "it names no layers of its target"

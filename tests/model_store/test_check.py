@@ -77,3 +77,22 @@ def test_split_model_is_checked_in_all_its_parts(tmp_path: Path) -> None:
     second.write_bytes(gguf({"split.count": u32(2)}))
     assert check_model_file(first, "chat").architecture == "llama"
     assert refusal(second) == f"{second.name} is part 2 of 2: choose {first.name} instead."
+
+
+@pytest.mark.parametrize(
+    ("numbers", "words"),
+    [
+        ({"block_count": 0}, "it claims 0 layers"),
+        ({"block_count": 513}, "it claims 513 layers"),
+        ({"block_count": 2, "nextn_predict_layers": 3}, "it claims 3 MTP layers of 2"),
+        ({"block_count": 2, "expert_used_count": 2}, "it claims to use 2 of 0 experts"),
+        ({"expert_count": 4, "expert_used_count": 5}, "it claims to use 5 of 4 experts"),
+        ({"expert_count": 4, "expert_used_count": 0}, "it claims to use 0 of 4 experts"),
+    ],
+)
+def test_numbers_at_which_llama_cpp_would_end_the_process(
+    tmp_path: Path, numbers: dict[str, int], words: str
+) -> None:
+    path = tmp_path / "m.gguf"
+    path.write_bytes(gguf({**CHAT, **{f"llama.{key}": u32(value) for key, value in numbers.items()}}))
+    assert refusal(path) == f"m.gguf cannot be used: {words}."

@@ -210,6 +210,10 @@ def test_heads_that_llama_cpp_would_stop_at(tmp_path: Path, target: Path) -> Non
         file.tokenizer(Tiny())
         file.norm("output_norm.weight", Tiny())
     assert "it has 2 layers instead of one" in refusal(target, path)
+    uneven = write_eagle3(path).read_bytes()
+    at = uneven.index(key := b"eagle3.attention.value_length") + len(key) + 4
+    path.write_bytes(uneven[:at] + (32).to_bytes(4, "little") + uneven[at + 4 :])
+    assert "its keys have 16 values and its values 32" in refusal(target, path)
     path.write_bytes(write_dflash(path, markov=True, block_size=0).read_bytes())
     assert "it has no block size" in refusal(target, path)
 
