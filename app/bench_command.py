@@ -25,7 +25,7 @@ from app.cli import INTERRUPTED, UsageError, failure_status
 from app.protocol import NEURAL, EngineOptions
 from model_store.bundled import bundled_drafter
 from model_store.check import ModelFileError, read_model_file
-from model_store.drafting_kind import drafting_kind
+from model_store.drafting_kind import drafting_kind, heads_inside
 
 RUNS, MAX_TOKENS = 3, 300
 
@@ -104,7 +104,9 @@ def _neural_links(draft_model: Path | None, models: Sequence[Path]) -> tuple[str
     """Neural drafters that these files are; one that cannot be read is refused when it is loaded."""
     files = [draft_model] if draft_model else [bundled_drafter(paths.assets_dir(), path) for path in models]
     try:
-        return tuple(kind for path in files if path and (kind := drafting_kind(read_model_file(path))))
+        kinds = [drafting_kind(read_model_file(path)) for path in files if path]
+        inside = not draft_model and any(heads_inside(read_model_file(path)) for path in models)
+        return tuple(kind for kind in (*kinds, "mtp" if inside else None) if kind)
     except ModelFileError:
         return NEURAL
 

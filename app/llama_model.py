@@ -19,7 +19,7 @@ from app.contexts import NEVER, make_context, target_context
 from app.engine import NO_EXACT, EngineError, NoExact, Prepared
 from app.grammar import ROOT, answer_gbnf
 from app.learning import Learning
-from app.neural import draft_cost, neural_drafter, usable_kind
+from app.neural import draft_cost, mtp_drafter, neural_drafter, usable_kind
 from app.prompt import PromptBuilder
 from app.protocol import (
     DRAFTERS,
@@ -62,6 +62,7 @@ from model_store.check import (
 from model_store.file_key import file_key
 from model_store.fingerprint import tokenizer_fingerprint
 from model_store.gguf_header import GgufHeader
+from model_store.pairing import check_heads_inside
 from native.context import Context
 from native.errors import GrammarError, LoadCancelled, NativeError
 from native.grammar import Grammar
@@ -97,7 +98,8 @@ class LlamaModel:
             header = check_model_file(path, "chat")
         except ModelFileError as error:
             raise EngineError("bad_model", str(error)) from error
-        model = self._model = _load(path, options, progress)
+        self._no_heads = _no_heads(request, header)
+        model = self._model = _load(path, options, progress, heads=self._no_heads is None)
         self._draft_model: Model | None = None
         self._draft_file: LoadedFile | None = None
         self._neural: NeuralDrafter | None = None
@@ -155,7 +157,7 @@ class LlamaModel:
             recurrent=model.is_recurrent,
             hybrid=model.is_hybrid,
             swa=model.n_swa > 0,
-            draft_model_path=str(self._neural.context.model.path) if self._neural is not None else None,
+            draft_model_path=str(self._draft_model.path) if self._draft_model is not None else None,
             drafters=tuple(reports),
             notices=tuple(notices),
             file=_loaded_file(path, header),
@@ -379,16 +381,29 @@ class LlamaModel:
                 log.warning("the draft model is not used: %s", error)
                 reasons = dict.fromkeys(NEURAL, str(error))
                 notices.append(f"The draft model is not used: {str(error).rstrip('.')}.")
+        elif self._no_heads is None:
+            try:
+                neural = self._neural = mtp_drafter(self._model, self.target)
+                self._draft_costs[neural.name] = draft_cost(neural)
+                drafters[neural.name] = neural
+                del reasons[neural.name]
+            except NativeError as error:
+                log.warning("the model's MTP heads are not used: %s", error)
+                reasons["mtp"] = str(error)
+                notices.append(f"The model's own MTP heads are not used: {str(error).rstrip('.')}.")
+        else:
+            reasons["mtp"] = self._no_heads
         return drafters, [*reports, *(DrafterReport(name, reasons.get(name)) for name in NEURAL)]
 
     def _load_neural(self, path: Path) -> NeuralDrafter:
         """Raises ModelFileError, EngineError or NativeError, in words for a person."""
         kind = usable_kind(self._model.path, path)
-        model = self._draft_model = _load(path, self._options, lambda _: True)
+        model = _load(path, self._options, lambda _: True, heads=kind == "mtp")
         try:
             drafter = neural_drafter(kind, model, self.target, self._options)
             self._draft_costs[drafter.name] = draft_cost(drafter)
             self._draft_file = _loaded_file(path, read_model_file(path))
+            self._draft_model = model
             return drafter
         except BaseException:
             model.close()
@@ -409,9 +424,20 @@ def _loaded_file(path: Path, header: GgufHeader) -> LoadedFile | None:
         return None
 
 
-def _load(path: Path, options: EngineOptions, progress: Callable[[float], bool]) -> Model:
+def _no_heads(request: Load, header: GgufHeader) -> str | None:
+    """Why the model's own MTP heads are not for use; None when they are."""
+    if request.draft_model_path is not None:
+        return "a draft model is chosen"
     try:
-        return Model(path, n_gpu_layers=options.n_gpu_layers, progress=progress)
+        check_heads_inside(header)
+    except ModelFileError as error:
+        return str(error).rstrip(".")
+    return None
+
+
+def _load(path: Path, options: EngineOptions, progress: Callable[[float], bool], *, heads: bool) -> Model:
+    try:
+        return Model(path, n_gpu_layers=options.n_gpu_layers, heads=heads, progress=progress)
     except LoadCancelled as error:
         raise EngineError("cancelled", str(error)) from error
     except NativeError as error:

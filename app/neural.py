@@ -13,10 +13,13 @@ from drafting.draft_cost import DraftCost
 from drafting.draft_model import DraftModel
 from drafting.eagle3 import Eagle3
 from drafting.llama_target import LlamaTarget
+from drafting.mtp import Mtp
+from drafting.mtp_assistant import MtpAssistant
 from drafting.neural import NeuralDrafter
 from model_store.check import ModelFileError, shown_name
 from model_store.drafting_kind import NOUNS, DraftKind
 from model_store.pairing import check_drafter
+from native.architectures import ASSISTANTS
 from native.head_context import HeadContext
 from native.model import Model
 
@@ -29,7 +32,7 @@ _ROUNDS = 3
 def usable_kind(target: Path, path: Path) -> DraftKind:
     """How the file at ``path`` can draft for ``target``, by the metadata of both. Raises ModelFileError."""
     kind = check_drafter(target, path)
-    if kind not in ("draft", "eagle3"):
+    if kind not in ("draft", "eagle3", "mtp"):
         raise ModelFileError(f"{shown_name(path)} cannot be used by this version: it is {NOUNS[kind]}.")
     return kind
 
@@ -42,11 +45,23 @@ def neural_drafter(
         sizes = replace(target.context.options, n_batch=min(_HEAD_BATCH, target.n_batch), n_outputs=0)
         head = HeadContext(model, sizes, target.context)
         return Eagle3(head, target.keep_hidden(head.target_layers))
+    if kind == "mtp":
+        return mtp_drafter(model, target)
     if model.is_recurrent or model.is_hybrid:
         problem = "its memory cannot drop rejected tokens"
         raise EngineError("bad_model", f"{model.path.name} cannot be used as a draft model: {problem}")
     n_ctx = min(target.n_ctx, model.n_ctx_train or target.n_ctx)
     return DraftModel(make_context(model, options, n_ctx, n_outputs=1))
+
+
+def mtp_drafter(model: Model, target: LlamaTarget) -> Mtp | MtpAssistant:
+    """The drafter that the MTP heads in ``model`` make, which may be the target's own. Raises NativeError."""
+    options = target.context.options
+    # Each head of a chain reads the whole draft again, and all its rows have logits.
+    sizes = replace(options, n_outputs=max(1, model.n_layer_nextn), n_snapshots=0, mtp=True)
+    heads = HeadContext(model, sizes, target.context)
+    hidden = target.keep_hidden((target.context.model.n_layer,))
+    return MtpAssistant(heads, hidden) if model.architecture in ASSISTANTS else Mtp(heads, hidden)
 
 
 def draft_cost(drafter: NeuralDrafter) -> DraftCost:

@@ -29,7 +29,7 @@ FailureKind = Literal[
     "internal",  # our fault
 ]
 
-DrafterName = Literal["cache", "simple", "map-k", "map-k4v", "mod", "suffix", "draft", "eagle3"]
+DrafterName = Literal["cache", "simple", "map-k", "map-k4v", "mod", "suffix", "draft", "eagle3", "mtp"]
 DraftMode = Literal["auto", "manual"]
 
 # The cheap drafters first: the first that has something to say speaks.
@@ -42,9 +42,10 @@ DRAFTERS: tuple[DrafterName, ...] = (
     "suffix",
     "draft",
     "eagle3",
+    "mtp",
 )
 # Those that need a file or heads of their own: at most one of them is loaded.
-NEURAL: tuple[DrafterName, ...] = ("draft", "eagle3")
+NEURAL: tuple[DrafterName, ...] = ("draft", "eagle3", "mtp")
 
 
 class ChatMessage(Struct, frozen=True):

@@ -33,7 +33,7 @@ class LlamaTarget:
     def keep_hidden(self, layers: collections.abc.Sequence[int]) -> HiddenStates:
         """Keep what these layers compute, for every row from the next pass on. Raises NativeError."""
         self.context.keep_hidden(layers)
-        width = len(layers) * self.context.model.n_embd
+        width = sum(self.context.hidden_width(layer) for layer in layers)
         capacity = min(self.n_ctx, _HIDDEN_BYTES // (4 * width))
         self.hidden = HiddenStates(width, capacity)
         return self.hidden

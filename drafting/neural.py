@@ -15,7 +15,7 @@ from native.context import Context, Logits
 from native.errors import DecodeAborted
 from native.sampler import SamplerChain, SamplerOptions
 
-NeuralName = Literal["draft", "eagle3"]
+NeuralName = Literal["draft", "eagle3", "mtp"]
 SEQ = 0  # each sequence's drafter has a context of its own
 _TOP = 10  # confidence is the favourite's share among this many, as in llama.cpp's draft sampler
 

@@ -117,6 +117,7 @@ class LinkParameters(Struct, frozen=True, kw_only=True, rename="kebab"):
     suffix: SuffixParameters = SuffixParameters()
     draft: NeuralParameters = NeuralParameters()
     eagle3: NeuralParameters = NeuralParameters()
+    mtp: NeuralParameters = NeuralParameters()
 
     def of(self, link: str) -> Struct:
         """Raises AttributeError for a name that is no link's."""
@@ -130,6 +131,7 @@ AUTOMATIC = LinkParameters(
     suffix=SuffixParameters(p_min=0.02),
     draft=_UNSURE_ENDS,
     eagle3=_UNSURE_ENDS,
+    mtp=_UNSURE_ENDS,
 )
 """For automatic mode: the controller cuts what it is offered; a neural drafter, whose tokens take time,
 stops where it is unsure."""

@@ -61,6 +61,9 @@ MTP = frozenset(
 )
 """Models whose own MTP heads can draft."""
 
+NEXT_N_STATES = NEXT_N_OUTPUT | MTP
+"""Targets whose last layer's output can be read at all, whether or not their layers' inputs can."""
+
 SEVERAL_HEADS = frozenset({"hy_v3", "mimo2", "step35"})
 """Of these, models that may have more than one MTP head."""
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from llama_cpp import llama_cpp as lib
 
 from native import staging
-from native.architectures import LAYER_INPUTS
+from native.architectures import LAYER_INPUTS, NEXT_N_STATES
 from native.errors import ContextError, DecodeAborted, DecodeError, NativeError, NoKvSlot
 from native.log import lines_since, mark, problems_since
 from native.model import Model
@@ -64,6 +64,7 @@ class ContextOptions:
 
     ``n_snapshots`` states of a recurrent memory are kept to rewind to, where its architecture can.
     ``swa_full`` keeps all tokens of layers with a sliding window, so that any rewind is granted.
+    ``mtp`` runs a model's next-n layers in the place of its others, with a KV cache for them alone.
     """
 
     n_ctx: int = 4096
@@ -75,6 +76,7 @@ class ContextOptions:
     flash_attention: Literal["auto", "on", "off"] = "auto"
     n_snapshots: int = 0
     swa_full: bool = True
+    mtp: bool = False
 
 
 @dataclass
@@ -114,6 +116,8 @@ class Context(Owned):
         # llama.cpp ends the process where a pass has no room for all snapshots and one row more.
         params.n_rs_seq = max(0, min(options.n_snapshots, options.n_batch - 2))
         params.swa_full = options.swa_full
+        if options.mtp:
+            params.ctx_type = lib.LLAMA_CONTEXT_TYPE_MTP
         if target is not None:
             params.ctx_other = target.handle
         self._target = target
@@ -142,7 +146,7 @@ class Context(Owned):
         self._view_key = (0, 0)
         self._hidden_layers: tuple[int, ...] = ()
         self._rows = 0  # of the last pass
-        is_recurrent = model.is_recurrent or model.is_hybrid
+        is_recurrent = (model.is_recurrent or model.is_hybrid) and not options.mtp
         self._recurrent = RecurrentState(self._handle) if is_recurrent else None
         self._is_abortable = True
         model.adopt(self)
@@ -253,7 +257,8 @@ class Context(Owned):
         one wrote. Raises NativeError where this build cannot, or the model has no such layers.
         """
         last = self.model.n_layer
-        if self.model.architecture not in LAYER_INPUTS:
+        known = NEXT_N_STATES if all(layer == last for layer in layers) else LAYER_INPUTS
+        if self.model.architecture not in known:
             # It would end the process.
             raise NativeError(f"llama.cpp gives out no hidden states of {self.model.architecture} models")
         if any(not 0 <= layer <= last for layer in layers):
@@ -265,19 +270,23 @@ class Context(Owned):
                 staging.function("set_embeddings_nextn")(self.handle, True, False)
         self._hidden_layers = tuple(layers)
 
+    def hidden_width(self, layer: int) -> int:
+        """Floats that ``hidden`` gives of a layer for each row."""
+        return self.model.n_embd if layer < self.model.n_layer else self.model.n_embd_out
+
     def hidden(self) -> list[Floats]:
-        """What ``keep_hidden`` asked for, for every row of the last pass: a (rows, n_embd) array a layer.
+        """What ``keep_hidden`` asked for, for every row of the last pass: a (rows, width) array a layer.
 
         Views into llama.cpp's memory, not copies: valid until the next pass or close.
         """
-        handle, n_embd = self.handle, self.model.n_embd
+        handle = self.handle
         views = []
         for layer in self._hidden_layers:
             if layer < self.model.n_layer:
                 address = staging.function("get_embeddings_layer_inp")(handle, layer)
             else:
                 address = staging.function("get_embeddings_nextn")(handle)
-            views.append(floats_at(address, self._rows, n_embd))
+            views.append(floats_at(address, self._rows, self.hidden_width(layer)))
         return views
 
     def abort(self) -> None:

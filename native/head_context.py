@@ -19,7 +19,7 @@ _FLOATS = ctypes.POINTER(ctypes.c_float)
 
 
 class HeadContext(Context):
-    """Owns the ``llama_context`` of a head (EAGLE-3) that drafts for ``target``'s model."""
+    """Owns the ``llama_context`` of a head (EAGLE-3, MTP) that drafts for ``target``'s model."""
 
     def __init__(self, model: Model, options: ContextOptions, target: Context) -> None:
         """Raises ContextError, or NativeError where this build of llama.cpp lacks what heads need."""
@@ -70,8 +70,17 @@ class HeadContext(Context):
         address = staging.function("get_embeddings_nextn")(handle)
         return floats_at(address, len(rows), self.model.n_embd).copy()
 
+    @property
+    def n_heads(self) -> int:
+        """Next-n layers, of which a pass runs one: 0 for a head of another kind."""
+        return self.model.n_layer_nextn
+
+    def select(self, head: int) -> None:
+        """Run this next-n layer from the next pass on, counted from 0."""
+        staging.function("set_nextn_layer_offset")(self.handle, head)
+
     def decode_states(self, rows: Sequence[Row], states: Floats) -> None:
-        """Run one pass over ``rows``, each with a hidden state, shape (rows, n_embd), beside its token.
+        """Run one pass over ``rows``, each with a hidden state, shape (rows, width), beside its token.
 
         Logits are wanted of all rows or of none: these graphs compute every row and hand out the first.
         Raises what ``decode`` does.
@@ -95,12 +104,12 @@ class HeadContext(Context):
         self._run(lambda: lib.llama_process(handle, lib.LLAMA_PROCESS_TYPE_DECODE, batch), rows, outputs)
 
     def states(self) -> Floats:
-        """The hidden states that the last pass's output rows end in, shape (rows, n_embd).
+        """The hidden states that the last pass's output rows end in, shape (rows, width).
 
         A view into llama.cpp's memory: valid until the next pass or close.
         """
         address = staging.function("get_embeddings_nextn")(self.handle)
-        return floats_at(address, self._output_rows, self.model.n_embd)
+        return floats_at(address, self._output_rows, self.model.n_embd_out)
 
 
 def _embd(row: Floats) -> Any:

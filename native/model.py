@@ -33,9 +33,10 @@ class Model(Owned):
         *,
         n_gpu_layers: int = -1,
         vocab_only: bool = False,
+        heads: bool = False,
         progress: Callable[[float], bool] | None = None,
     ) -> None:
-        """Load the file at ``path``.
+        """Load the file at ``path``; its own next-n layers too if ``heads`` says so.
 
         ``progress`` gets the fraction loaded (0 to 1) and returns False to cancel; it is called
         from inside the load, so it must be quick. Raises ModelLoadError, or LoadCancelled.
@@ -53,6 +54,7 @@ class Model(Owned):
         params = lib.llama_model_default_params()
         params.n_gpu_layers = n_gpu_layers
         params.vocab_only = vocab_only
+        params.load_mtp = heads
         callback = lib.llama_progress_callback(report)
         params.progress_callback = callback
         before = mark()
@@ -213,6 +215,11 @@ class Model(Owned):
     @cached_property
     def n_embd(self) -> int:
         return int(lib.llama_model_n_embd(self.handle))
+
+    @cached_property
+    def n_embd_out(self) -> int:
+        """Length of the hidden states that the last layer writes for next-n layers."""
+        return int(lib.llama_model_n_embd_out(self.handle))
 
     @cached_property
     def n_layer(self) -> int:

@@ -49,6 +49,12 @@ _SYMBOLS = {
         (_POINTER,),
         _POINTER,
     ),
+    "set_nextn_layer_offset": _Symbol(
+        "_Z28llama_set_nextn_layer_offsetP13llama_contexti",
+        "?llama_set_nextn_layer_offset@@YAXPEAUllama_context@@H@Z",
+        (_POINTER, ctypes.c_int32),
+        None,
+    ),
     "model_target_layer_ids": _Symbol(
         "_Z28llama_model_target_layer_idsPK11llama_model",
         "?llama_model_target_layer_ids@@YAPEBHPEBUllama_model@@@Z",

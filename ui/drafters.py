@@ -50,6 +50,9 @@ _LOOKS = {
     "eagle3": DrafterLook(
         "eagle3", "A small head guesses on from what the model itself is thinking.", "#00645A", "#5CCBBE"
     ),
+    "mtp": DrafterLook(
+        "mtp", "Heads trained with the model say the next words but one.", "#7A4B00", "#D9B36A"
+    ),
 }
 _UNKNOWN = DrafterLook("", "A drafter that this version does not know.", "#6B6B66", "#9A9A94")
 

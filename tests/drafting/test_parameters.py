@@ -22,7 +22,7 @@ from drafting.parameters import (
 from drafting.suffix import Suffix
 from tests.drafting.test_chain import no_draw
 
-LINKS = ("cache", "simple", "map-k", "map-k4v", "mod", "suffix", "draft", "eagle3")
+LINKS = ("cache", "simple", "map-k", "map-k4v", "mod", "suffix", "draft", "eagle3", "mtp", "dflash", "dspark")
 TEXT = [1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3]
 
 
@@ -31,7 +31,8 @@ def test_names_and_defaults_are_llama_cpps() -> None:
     for name in ("simple", "map-k", "map-k4v"):
         assert msgspec.to_builtins(parameters.of(name)) == {"n": 12, "m": 48, "min_hits": 1}
     assert msgspec.to_builtins(parameters.mod) == {"n": 24, "n_min": 48, "n_max": 64}
-    assert parameters.draft == parameters.eagle3 == NeuralParameters(n_max=3, p_min=0.0)
+    assert parameters.draft == parameters.eagle3 == parameters.mtp == NeuralParameters(n_max=3, p_min=0.0)
+    assert parameters.dflash == parameters.dspark == parameters.draft
     assert (parameters.cache.ngram_min, parameters.cache.ngram_max) == (1, 4)
     assert set(msgspec.to_builtins(parameters)) == set(LINKS)
 
