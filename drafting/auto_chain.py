@@ -115,11 +115,12 @@ class AutoChain(Chain):
         known = controller.draft_cost(link.name)
         behind = link.behind
         reading = behind * known.seconds_row if behind > _ALWAYS_READ else 0.0
-        expected = controller.choose(link.name, [known.confidence] * limit, known.seconds_each)
+        expected = controller.choose(link.name, [known.confidence] * limit, known)
         gained = (expected.gain - to_beat) * controller.plain_seconds()
         is_probe = gained <= 0 or reading > _PAYBACK_PASSES * gained
         if not is_probe:
-            length = expected.length
+            # What a block says beyond its expected length is free, and may be better than expected.
+            length = limit if known.drafts_blocks else expected.length
         elif to_beat <= 1.0 and self._may_probe(known, limit, reading):
             length = min(_PROBE_LENGTH if known.seconds_each else 1, limit)
         else:
@@ -135,7 +136,9 @@ class AutoChain(Chain):
         if not draft:
             known.stated(0.0)
         elif draft.confidence:
-            mean = sum(draft.confidence) / len(draft)
+            # A block runs on where it is unsure, and what it says there decides nothing.
+            said = draft.confidence[:_PROBE_LENGTH] if known.drafts_blocks else draft.confidence
+            mean = sum(said) / len(said)
             # What was known before a probe is old.
             if is_probe:
                 known.confidence = mean
@@ -154,10 +157,10 @@ class AutoChain(Chain):
         if not known.seconds_each:
             return True
         length = min(_PROBE_LENGTH, limit)
-        lost = reading + length * known.seconds_each + self._controller.extra_seconds(length)
+        lost = reading + known.seconds(length) + self._controller.extra_seconds(length)
         if lost > _PROBE_SHARE * known.waited * self._controller.plain_seconds():
             return False
-        return self._controller.could_pay(limit, known.seconds_each)
+        return self._controller.could_pay(limit, known)
 
     def _catch_up(self, link: CostlyDrafter, behind: int, known: DraftCost) -> bool:
         """Let it read what was committed since its last draft; False where it failed and is off."""

@@ -94,15 +94,17 @@ class Controller:
         """What drafts of this link take; it is kept for the answers to come."""
         return self._draft_costs.setdefault(link, DraftCost())
 
-    def choose(self, link: str, confidence: Sequence[float | None], seconds_each: float = 0.0) -> Choice:
+    def choose(
+        self, link: str, confidence: Sequence[float | None], drafting: DraftCost | None = None
+    ) -> Choice:
         """The best length for a draft with these confidences, PLAIN when none beats plain decoding.
 
-        ``seconds_each`` is what drafting one token takes. The expected yield of n drafted tokens is
-        1 + p1 + p1 p2 + ... (Leviathan et al. 2023), their cost that of a pass with n + 1 rows.
+        ``drafting`` is what making it takes, where that is still to be spent. The expected yield of n
+        drafted tokens is 1 + p1 + p1 p2 + ... (Leviathan et al. 2023), their cost that of a pass with
+        n + 1 rows.
         """
         costs = self.costs
         plain = self._cost(1)
-        each = seconds_each / costs.seconds(1)
         dear = costs.least_slope
         best = PLAIN
         reached, tokens = 1.0, 1.0
@@ -116,15 +118,18 @@ class Controller:
             cost = self._cost(1 + length)
             # At most: where the draft turns out wrong early, fewer tokens are computed again.
             again = (1.0 - reached) * (cost - plain) if costs.repeats else 0.0
-            gain = tokens * plain / (cost + again + each * length)
+            draft = drafting.seconds(length) / costs.seconds(1) if drafting is not None else 0.0
+            gain = tokens * plain / (cost + again + draft)
             if gain > best.gain + _EVEN_BETTER:
                 best = Choice(gain, length)
         return best
 
-    def could_pay(self, limit: int, seconds_each: float) -> bool:
+    def could_pay(self, limit: int, drafting: DraftCost) -> bool:
         """Whether drafts of up to ``limit`` tokens would beat plain if every token were right."""
-        plain, each = self._cost(1), seconds_each / self.costs.seconds(1)
-        return any(self._cost(1 + n) + each * n < plain * (1 + n) for n in range(1, limit + 1))
+        plain, one = self._cost(1), self.costs.seconds(1)
+        return any(
+            self._cost(1 + n) + drafting.seconds(n) / one < plain * (1 + n) for n in range(1, limit + 1)
+        )
 
     def extra_seconds(self, length: int) -> float:
         """By how much drafted tokens make a pass longer than a plain one."""

@@ -30,9 +30,11 @@ class LlamaTarget:
         self.n_batch = context.n_batch
         self.n_outputs = context.n_outputs
 
-    def keep_hidden(self, layers: collections.abc.Sequence[int]) -> HiddenStates:
-        """Keep what these layers compute, for every row from the next pass on. Raises NativeError."""
-        self.context.keep_hidden(layers)
+    def keep_hidden(
+        self, layers: collections.abc.Sequence[int], *, last_as_input: bool = False
+    ) -> HiddenStates:
+        """Keep what these layers compute, for every row from the next pass on; see Context.keep_hidden."""
+        self.context.keep_hidden(layers, last_as_input=last_as_input)
         width = sum(self.context.hidden_width(layer) for layer in layers)
         capacity = min(self.n_ctx, _HIDDEN_BYTES // (4 * width))
         self.hidden = HiddenStates(width, capacity)

@@ -15,7 +15,7 @@ from native.context import Context, Logits
 from native.errors import DecodeAborted
 from native.sampler import SamplerChain, SamplerOptions
 
-NeuralName = Literal["draft", "eagle3", "mtp"]
+NeuralName = Literal["draft", "eagle3", "mtp", "dflash", "dspark"]
 SEQ = 0  # each sequence's drafter has a context of its own
 _TOP = 10  # confidence is the favourite's share among this many, as in llama.cpp's draft sampler
 
@@ -29,6 +29,7 @@ class NeuralDrafter(ABC):
     name: NeuralName
     costly = True
     doubt = 1.0  # it is another witness than those that look the text up
+    drafts_blocks = False  # a draft takes as long whatever its length
 
     def __init__(self, context: Context, parameters: NeuralParameters) -> None:
         self.context = context
@@ -108,7 +109,10 @@ class NeuralDrafter(ABC):
                 break
             if self._chain.remembers:
                 self._chain.accept(token)
-            row = self._extend(token)
+            following = self._extend(token)
+            if following is None:
+                break
+            row = following
         return Draft(drafted, qs, confidences) if drafted else NO_DRAFT
 
     def _distribution(self, row: Logits) -> tuple[Distribution, float]:
@@ -140,5 +144,5 @@ class NeuralDrafter(ABC):
         """Read all committed tokens: the logits of the first token to draft, None where it cannot."""
 
     @abstractmethod
-    def _extend(self, token: int) -> Logits:
-        """Read a drafted token: the logits of the one after it."""
+    def _extend(self, token: int) -> Logits | None:
+        """Read a drafted token: the logits of the one after it, None where its draft ends with it."""

@@ -118,6 +118,8 @@ class LinkParameters(Struct, frozen=True, kw_only=True, rename="kebab"):
     draft: NeuralParameters = NeuralParameters()
     eagle3: NeuralParameters = NeuralParameters()
     mtp: NeuralParameters = NeuralParameters()
+    dflash: NeuralParameters = NeuralParameters()
+    dspark: NeuralParameters = NeuralParameters()
 
     def of(self, link: str) -> Struct:
         """Raises AttributeError for a name that is no link's."""
@@ -126,12 +128,15 @@ class LinkParameters(Struct, frozen=True, kw_only=True, rename="kebab"):
 
 
 _UNSURE_ENDS = NeuralParameters(n_max=64, p_min=0.75)
+_WHOLE_BLOCK = NeuralParameters(n_max=64, p_min=0.0)
 AUTOMATIC = LinkParameters(
     cache=CacheParameters(p_min=0.02),
     suffix=SuffixParameters(p_min=0.02),
     draft=_UNSURE_ENDS,
     eagle3=_UNSURE_ENDS,
     mtp=_UNSURE_ENDS,
+    dflash=_WHOLE_BLOCK,
+    dspark=_WHOLE_BLOCK,
 )
 """For automatic mode: the controller cuts what it is offered; a neural drafter, whose tokens take time,
 stops where it is unsure."""

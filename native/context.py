@@ -145,6 +145,7 @@ class Context(Owned):
         self._view: Logits | None = None
         self._view_key = (0, 0)
         self._hidden_layers: tuple[int, ...] = ()
+        self._layer_inputs = model.n_layer  # hidden states of layers from here on are for next-n layers
         self._rows = 0  # of the last pass
         is_recurrent = (model.is_recurrent or model.is_hybrid) and not options.mtp
         self._recurrent = RecurrentState(self._handle) if is_recurrent else None
@@ -252,9 +253,10 @@ class Context(Owned):
 
     # ---- hidden states
 
-    def keep_hidden(self, layers: Sequence[int]) -> None:
+    def keep_hidden(self, layers: Sequence[int], *, last_as_input: bool = False) -> None:
         """Let passes hand out what these layers read (0 to n_layer - 1), and for n_layer what the last
-        one wrote. Raises NativeError where this build cannot, or the model has no such layers.
+        one wrote: what next-n layers read, or with ``last_as_input`` what a layer behind it would.
+        Raises NativeError where this build cannot, or the model has no such layers.
         """
         last = self.model.n_layer
         known = NEXT_N_STATES if all(layer == last for layer in layers) else LAYER_INPUTS
@@ -263,8 +265,9 @@ class Context(Owned):
             raise NativeError(f"llama.cpp gives out no hidden states of {self.model.architecture} models")
         if any(not 0 <= layer <= last for layer in layers):
             raise NativeError(f"there are no layers {list(layers)} in a model of {last}")
+        self._layer_inputs = last + 1 if last_as_input else last
         for layer in layers:
-            if layer < last:
+            if layer < self._layer_inputs:
                 staging.function("set_embeddings_layer_inp")(self.handle, layer, True)
             else:
                 staging.function("set_embeddings_nextn")(self.handle, True, False)
@@ -272,7 +275,7 @@ class Context(Owned):
 
     def hidden_width(self, layer: int) -> int:
         """Floats that ``hidden`` gives of a layer for each row."""
-        return self.model.n_embd if layer < self.model.n_layer else self.model.n_embd_out
+        return self.model.n_embd if layer < self._layer_inputs else self.model.n_embd_out
 
     def hidden(self) -> list[Floats]:
         """What ``keep_hidden`` asked for, for every row of the last pass: a (rows, width) array a layer.
@@ -282,7 +285,7 @@ class Context(Owned):
         handle = self.handle
         views = []
         for layer in self._hidden_layers:
-            if layer < self.model.n_layer:
+            if layer < self._layer_inputs:
                 address = staging.function("get_embeddings_layer_inp")(handle, layer)
             else:
                 address = staging.function("get_embeddings_nextn")(handle)

@@ -55,7 +55,7 @@ class HeadContext(Context):
         # The encoder looks at no position, but llama.cpp checks that they go on from the KV cache's.
         start = self.length(0)
         for i, row in enumerate(rows):
-            index = lib.llama_batch_ext_add_embd(batch, 0, _embd(row))
+            index = lib.llama_batch_ext_add_embd(batch, 0, embd(row))
             if index < 0:
                 raise DecodeError(f"the head's encoder takes no row of {len(row)} values (code {index})")
             lib.llama_batch_ext_set_pos(batch, index, ctypes.byref(ctypes.c_int32(start + i)))
@@ -98,7 +98,7 @@ class HeadContext(Context):
             index = lib.llama_batch_ext_add_token(batch, seq, token)
             if index < 0:
                 raise DecodeError(f"the head does not know token {token} (code {index})")
-            lib.llama_batch_ext_set_embd_token(batch, index, _embd(state))
+            lib.llama_batch_ext_set_embd_token(batch, index, embd(state))
             lib.llama_batch_ext_set_pos(batch, index, ctypes.byref(ctypes.c_int32(pos)))
             lib.llama_batch_ext_set_output_logits(batch, index, output)
         self._run(lambda: lib.llama_process(handle, lib.LLAMA_PROCESS_TYPE_DECODE, batch), rows, outputs)
@@ -112,8 +112,9 @@ class HeadContext(Context):
         return floats_at(address, self._output_rows, self.model.n_embd_out)
 
 
-def _embd(row: Floats) -> Any:
-    embd = lib.llama_embd()
-    embd.data = row.ctypes.data_as(_FLOATS)
-    embd.n_rows, embd.n_embd = 1, len(row)
-    return embd
+def embd(row: Floats) -> Any:
+    """A row as llama.cpp takes it: it must outlive the call that it is for."""
+    data = lib.llama_embd()
+    data.data = row.ctypes.data_as(_FLOATS)
+    data.n_rows, data.n_embd = 1, len(row)
+    return data

@@ -62,7 +62,7 @@ def test_plain_where_no_draft_beats_it() -> None:
     assert controller.choose("x", [0.3] * 8) == PLAIN
     assert controller.choose("x", []) == PLAIN
     assert controller.choose("x", [0.95] * 8).gain > 1
-    assert controller.choose("x", [0.95] * 8, seconds_each=5.0) == PLAIN
+    assert controller.choose("x", [0.95] * 8, DraftCost(5.0)) == PLAIN
 
 
 def test_confidence_is_believed_until_the_outcomes_say_otherwise() -> None:
@@ -221,6 +221,46 @@ def test_probes_take_one_fiftieth_of_the_time(prompt: int) -> None:
     rows = answer(AutoChain([slow], controller, clock=lambda: slow.now), passes, right=False, prompt=prompt)
     assert slow.calls >= 3, "text may change: it is tried again"
     assert slow.now + 0.7 * rows < 0.025 * passes
+
+
+class Block(Slow):
+    """Drafts that take as long whatever their length, the less sure the longer."""
+
+    lengths: list[int]
+
+    def propose(self, limit: int, draw: Draw) -> Draft:
+        self.calls += 1
+        self.behind = 1
+        self.now += self._each
+        self.lengths.append(limit)
+        confidence = [0.9 if place < 4 else 0.02 for place in range(limit)]
+        return Draft([int(self._right)] * limit, confidence=confidence)
+
+
+def test_a_block_is_paid_once_whatever_its_length() -> None:
+    """Token by token they would take longer than plain passes, and never pay."""
+    each = 1.2
+    slow, block = Slow(each, right=True), Block(each, right=True)
+    block.lengths = []
+    costs = {"draft": DraftCost(each), "block": DraftCost(each, drafts_blocks=True)}
+    block.name = "block"
+    for link in (slow, block):
+        answer(AutoChain([link], Controller(CostCurve(GPU), costs), lambda link=link: link.now), 200, True)
+    assert slow.calls < 10
+    assert block.calls > 150
+    assert set(block.lengths[20:]) == {8}, "all that it says is asked for, and then cut"
+    assert costs["block"].seconds_each == pytest.approx(each)
+    assert costs["block"].seconds(8) == pytest.approx(each)
+
+
+def test_a_block_is_judged_by_its_beginning() -> None:
+    """It runs on to its end where it is unsure; that must not talk down what it says first."""
+    block = Block(0.1, right=True)
+    block.lengths = []
+    costs = {"draft": DraftCost(0.1, drafts_blocks=True)}
+    rows = answer(AutoChain([block], Controller(CostCurve(Q4_1), costs), lambda: block.now), 200, True)
+    assert costs["draft"].confidence > 0.8
+    assert 150 < rows < 200 * 8
 
 
 def test_a_link_that_sees_no_more_than_another_is_left_out() -> None:

@@ -20,14 +20,20 @@ def write_dflash(
     block_size: int = 8,
     markov: bool = False,
     confidence: bool = True,
+    drafts_from_anchor: bool = True,
+    selector: bool = False,
 ) -> Path:
     """``tiny`` has its target's hidden size and vocabulary, and embeddings and output are the target's.
 
-    ``markov`` makes it a DSpark drafter, with a head for ``confidence`` or without.
+    ``markov`` makes it a DSpark drafter, with a head for ``confidence`` or without; the row of a block's
+    known token drafts too, unless ``drafts_from_anchor`` is false. A ``selector`` makes it
+    look like one of DFlash 2.
     """
     with GgufFile(path, "dflash", tiny.seed + 2) as file:
         file.transformer(tiny)
         file.numbers(target_layers=target_layers, block_size=block_size)
+        if not drafts_from_anchor:
+            file.numbers(sample_from_anchor=False)
         file.tokenizer(tiny, mask=MASK)
         file.weight("fc.weight", tiny.n_embd, len(target_layers) * tiny.n_embd)
         file.norm("enc.output_norm.weight", tiny)
@@ -38,6 +44,8 @@ def write_dflash(
             file.attention(at, tiny)
             file.norm(at + "ffn_norm.weight", tiny)
             file.feed_forward(at, tiny)
+        if selector:
+            file.weight("selector_hidden.weight", _RANK, tiny.n_embd)
         if markov:
             file.weight("markov_w1.weight", tiny.n_vocab, _RANK, scale=4.0)
             file.weight("markov_w2.weight", tiny.n_vocab, _RANK, scale=3.0)
