@@ -16,7 +16,7 @@ from app.spec import parse_spec, spec_help
 
 USAGE_ERROR = 2
 INTERRUPTED = 130  # what shells expect after Ctrl+C
-_DRAFT_MODEL = "a drafter: a small GGUF with the same vocabulary, or EAGLE-3 or MTP heads"
+_DRAFT_MODEL = "a drafter: a small GGUF with the same vocabulary, or an EAGLE-3, MTP, DFlash or DSpark file"
 
 
 def failure_status(kind: FailureKind) -> int:

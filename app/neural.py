@@ -9,17 +9,21 @@ from pathlib import Path
 from app.contexts import make_context
 from app.engine import EngineError
 from app.protocol import EngineOptions
+from drafting.dflash import DFlash
 from drafting.draft_cost import DraftCost
 from drafting.draft_model import DraftModel
+from drafting.dspark import DSpark
 from drafting.eagle3 import Eagle3
 from drafting.llama_target import LlamaTarget
 from drafting.mtp import Mtp
 from drafting.mtp_assistant import MtpAssistant
 from drafting.neural import NeuralDrafter
-from model_store.check import ModelFileError, shown_name
-from model_store.drafting_kind import NOUNS, DraftKind
+from model_store.check import ModelFileError, read_model_file, shown_name
+from model_store.classify import CONFIDENCE_HEAD, SELECTOR
+from model_store.drafting_kind import DraftKind
 from model_store.pairing import check_drafter
 from native.architectures import ASSISTANTS
+from native.block_context import BlockContext
 from native.head_context import HeadContext
 from native.model import Model
 
@@ -32,8 +36,8 @@ _ROUNDS = 3
 def usable_kind(target: Path, path: Path) -> DraftKind:
     """How the file at ``path`` can draft for ``target``, by the metadata of both. Raises ModelFileError."""
     kind = check_drafter(target, path)
-    if kind not in ("draft", "eagle3", "mtp"):
-        raise ModelFileError(f"{shown_name(path)} cannot be used by this version: it is {NOUNS[kind]}.")
+    if kind == "dflash" and read_model_file(path).tensor(SELECTOR) is not None:
+        raise ModelFileError(f"{shown_name(path)} cannot be used by this version: it is a DFlash 2 drafter.")
     return kind
 
 
@@ -47,6 +51,8 @@ def neural_drafter(
         return Eagle3(head, target.keep_hidden(head.target_layers))
     if kind == "mtp":
         return mtp_drafter(model, target)
+    if kind in ("dflash", "dspark"):
+        return _block_drafter(kind, model, target)
     if model.is_recurrent or model.is_hybrid:
         problem = "its memory cannot drop rejected tokens"
         raise EngineError("bad_model", f"{model.path.name} cannot be used as a draft model: {problem}")
@@ -64,9 +70,19 @@ def mtp_drafter(model: Model, target: LlamaTarget) -> Mtp | MtpAssistant:
     return MtpAssistant(heads, hidden) if model.architecture in ASSISTANTS else Mtp(heads, hidden)
 
 
+def _block_drafter(kind: DraftKind, model: Model, target: LlamaTarget) -> NeuralDrafter:
+    sizes = replace(target.context.options, n_batch=_HEAD_BATCH, n_outputs=0)
+    blocks = BlockContext(model, sizes, target.context)
+    hidden = target.keep_hidden(blocks.target_layers, last_as_input=True)
+    if kind == "dflash":
+        return DFlash(blocks, hidden)
+    confidence = read_model_file(model.path).tensor(CONFIDENCE_HEAD)
+    return DSpark(blocks, hidden, states_confidence=confidence is not None)
+
+
 def draft_cost(drafter: NeuralDrafter) -> DraftCost:
     """What its drafts take, measured; the first pass also pages its weights in."""
-    cost = DraftCost()
+    cost = DraftCost(drafts_blocks=drafter.drafts_blocks)
     cost.drafted(1, min(_seconds(drafter, 1) for _ in range(_ROUNDS)))
     rows = min(_CATCH_UP, drafter.context.n_batch)
     cost.caught_up(rows, _seconds(drafter, rows))

@@ -29,7 +29,9 @@ FailureKind = Literal[
     "internal",  # our fault
 ]
 
-DrafterName = Literal["cache", "simple", "map-k", "map-k4v", "mod", "suffix", "draft", "eagle3", "mtp"]
+DrafterName = Literal[
+    "cache", "simple", "map-k", "map-k4v", "mod", "suffix", "draft", "eagle3", "mtp", "dflash", "dspark"
+]
 DraftMode = Literal["auto", "manual"]
 
 # The cheap drafters first: the first that has something to say speaks.
@@ -43,9 +45,11 @@ DRAFTERS: tuple[DrafterName, ...] = (
     "draft",
     "eagle3",
     "mtp",
+    "dflash",
+    "dspark",
 )
 # Those that need a file or heads of their own: at most one of them is loaded.
-NEURAL: tuple[DrafterName, ...] = ("draft", "eagle3", "mtp")
+NEURAL: tuple[DrafterName, ...] = ("draft", "eagle3", "mtp", "dflash", "dspark")
 
 
 class ChatMessage(Struct, frozen=True):

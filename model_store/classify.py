@@ -17,6 +17,10 @@ _HEADS = {
 }
 MARKOV_HEAD = "markov_w1.weight"
 """The tensor that makes a DFlash file a DSpark one."""
+CONFIDENCE_HEAD = "conf_proj.weight"
+"""One that not every DSpark file has."""
+SELECTOR = "selector_hidden.weight"
+"""One of DFlash 2, which chooses among paths of tokens."""
 
 _EMBEDDERS = {
     "bert",

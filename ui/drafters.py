@@ -53,6 +53,18 @@ _LOOKS = {
     "mtp": DrafterLook(
         "mtp", "Heads trained with the model say the next words but one.", "#7A4B00", "#D9B36A"
     ),
+    "dflash": DrafterLook(
+        "dflash",
+        "Fills in a whole block of words at once, from what the model itself is thinking.",
+        "#1F4FA8",
+        "#8FB3F2",
+    ),
+    "dspark": DrafterLook(
+        "dspark",
+        "Fills in a block of words at once, each in view of the one before it.",
+        "#8C1D18",
+        "#F29B94",
+    ),
 }
 _UNKNOWN = DrafterLook("", "A drafter that this version does not know.", "#6B6B66", "#9A9A94")
 

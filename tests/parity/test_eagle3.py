@@ -8,16 +8,15 @@ import pytest
 
 from app.neural import neural_drafter
 from app.protocol import EngineOptions
-from drafting.distribution import Distribution
 from drafting.eagle3 import Eagle3
 from drafting.llama_target import LlamaTarget
 from drafting.parameters import NeuralParameters
-from drafting.target import Row
 from model_store.starter import starter_path
 from native.context import Context, ContextOptions
 from native.model import Model
 from tests.parity.__main__ import HEAD, OPTIONS
 from tests.parity.recording import SETTINGS, Answer, Pass, load
+from tests.parity.replay import drafts
 
 
 class Replayed:
@@ -31,35 +30,7 @@ class Replayed:
         self.drafter = drafter
 
     def drafts(self, answer: Answer) -> list[Pass]:
-        """What is drafted where the server drafted for the passes that were recorded."""
-        tokens = [*answer.prompt, answer.tokens[0]]
-        self.target.forget(0)
-        for start in range(0, len(answer.prompt), self.target.n_batch):
-            piece = answer.prompt[start : start + self.target.n_batch]
-            self.target.decode([Row(0, token, start + i, False) for i, token in enumerate(piece)])
-        # The server reads every prompt from its beginning; what another batch left would round otherwise.
-        self.drafter.begin([])
-        self.drafter.begin(tokens)
-        drafts: list[Pass] = []
-        while len(drafts) < len(answer.passes):
-            at = len(tokens) - len(answer.prompt)
-            draft = self.drafter.propose(16, greedy)
-            known = answer.passes[len(drafts)] if draft else Pass((), 0)
-            if draft:
-                drafts.append(Pass(tuple(draft.tokens), known.accepted))
-            rows = [tokens[-1], *known.drafted]
-            computed = len(tokens) - 1
-            self.target.decode([Row(0, token, computed + i, True) for i, token in enumerate(rows)])
-            said = answer.tokens[at : at + known.accepted + 1]
-            assert said, "the server drafted where we had nothing to say"
-            tokens += said
-            self.target.rewind(0, len(tokens) - 1)
-            self.drafter.commit(said)
-        return drafts
-
-
-def greedy(distribution: Distribution, position: int) -> int:
-    return int(distribution.ids[distribution.probs.argmax()])
+        return drafts(self.target, self.drafter, answer)
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +47,6 @@ def replayed() -> Iterator[Replayed]:
 def test_the_first_fifty_drafts_are_the_servers(replayed: Replayed, n_max: int, p_min: float) -> None:
     replayed.drafter.configure(NeuralParameters(n_max=n_max, p_min=p_min))
     for answer in load(n_max, p_min).answers:
-        drafts = replayed.drafts(answer)
-        different = [i for i, (a, b) in enumerate(zip(drafts, answer.passes, strict=True)) if a != b]
-        assert not different, (answer.name, different, [drafts[i] for i in different])
+        made = replayed.drafts(answer)
+        different = [i for i, (a, b) in enumerate(zip(made, answer.passes, strict=True)) if a != b]
+        assert not different, (answer.name, different, [made[i] for i in different])
