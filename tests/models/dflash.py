@@ -21,17 +21,21 @@ def write_dflash(
     markov: bool = False,
     confidence: bool = True,
     drafts_from_anchor: bool = True,
+    causal: bool = False,
     selector: bool = False,
 ) -> Path:
     """``tiny`` has its target's hidden size and vocabulary, and embeddings and output are the target's.
 
     ``markov`` makes it a DSpark drafter, with a head for ``confidence`` or without; the row of a block's
-    known token drafts too, unless ``drafts_from_anchor`` is false. A ``selector`` makes it
+    known token drafts too, unless ``drafts_from_anchor`` is false. ``causal`` hides from a block's rows
+    those behind them. A ``selector`` makes it
     look like one of DFlash 2.
     """
     with GgufFile(path, "dflash", tiny.seed + 2) as file:
         file.transformer(tiny)
         file.numbers(target_layers=target_layers, block_size=block_size)
+        if causal:
+            file.numbers(attention__causal=True)
         if not drafts_from_anchor:
             file.numbers(sample_from_anchor=False)
         file.tokenizer(tiny, mask=MASK)

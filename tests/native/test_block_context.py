@@ -75,10 +75,17 @@ def test_hidden_states_are_remembered_where_they_are_put(blocks: BlockContext) -
     assert not np.allclose(block_logits(blocks, 12), at_once, atol=1e-2)
 
 
-def test_every_row_of_a_block_sees_the_rows_behind_it(blocks: BlockContext) -> None:
-    blocks.inject(features(4), 0)
-    some, others = block_logits(blocks, 4), block_logits(blocks, 4, [*BLOCK[:3], 9])
-    assert not np.allclose(some[0], others[0], atol=1e-3)
+def test_a_row_of_a_block_sees_the_rows_behind_it_unless_the_file_forbids_it(
+    files: tuple[Path, Path], blocks: BlockContext, tmp_path: Path
+) -> None:
+    file = write_dflash(tmp_path / "causal.gguf", Tiny(n_layer=1), target_layers=LAYERS, causal=True)
+    with Model(files[0]) as target, Model(file) as head:
+        causal = BlockContext(head, OPTIONS, Context(target, OPTIONS))
+        for context, sees in ((blocks, True), (causal, False)):
+            context.inject(features(4), 0)
+            some, others = block_logits(context, 4), block_logits(context, 4, [*BLOCK[:3], 9])
+            assert np.allclose(some[0], others[0], atol=1e-4) != sees
+        head.close()
 
 
 def test_confidences_are_the_heads(files: tuple[Path, Path], blocks: BlockContext) -> None:

@@ -13,7 +13,7 @@ import pytest
 from app.protocol import ChatMessage, Chunk, Done, DrafterName, DraftingParams, EngineOptions
 from drafting.chain import Chain
 from drafting.dflash import DFlash
-from drafting.distribution import Distribution, Noise
+from drafting.distribution import DRAFTER, Distribution, Noise
 from drafting.drafter import Interrupted
 from drafting.dspark import DSpark
 from drafting.hidden_states import HiddenStates
@@ -21,10 +21,13 @@ from drafting.llama_target import LlamaTarget, llama_source
 from drafting.loop import Loop
 from drafting.parameters import LinkParameters, NeuralParameters
 from drafting.sequence import Sequence
+from drafting.target import Row
+from drafting.verification import verify
 from native.block_context import BlockContext
 from native.context import Context, ContextOptions, Logits
 from native.model import Model
-from native.sampler import SamplerOptions
+from native.sampler import SamplerChain, SamplerOptions
+from tests.drafting.chi_square import assert_follows
 from tests.models.dflash import write_dflash
 from tests.session import EXACT, GREEDY, Session
 from tests.tiny_gguf import Tiny, write_llama
@@ -208,6 +211,77 @@ def test_q_is_a_distribution_over_the_targets_vocabulary(pair: Pair) -> None:
         assert q.probs.sum() == pytest.approx(1.0)
         assert len(q.ids) == SIZES.n_vocab, "no setting cuts anything"
         assert 0.0 < confidence < 1.0
+
+
+def test_two_tokens_of_a_block_follow_the_target_together(pair: Pair) -> None:
+    """Rejection sampling over a block that was drawn; where DSpark's draft ends early too.
+
+    Chi-square over the pairs of tokens, each put into the half that q favours too much or too little.
+    """
+    runs, options = 4000, SamplerOptions(temperature=3.0)
+    tokens = pair.answer(None).tokens
+    drafter = pair.drafter(2)
+    drafter.set_sampling(options)
+    drafter.begin(tokens)
+    noise = Noise(5)
+    first, seconds = target_distributions(pair, tokens, options)
+    accepted, said, drawn = 0, [], []
+    for run in range(runs):
+        at = 10 * run
+
+        def draw(q: Distribution, position: int, at: int = at) -> int:
+            return noise.draw(q, at + position - len(tokens), DRAFTER)
+
+        draft = drafter.propose(2, draw)
+        rows = [first, *(seconds[token] for token in draft.tokens[:1]), first]
+        verified = verify(draft, rows.__getitem__, noise, at, "rejection")
+        accepted += verified.accepted
+        one, *others = verified.tokens
+        two = others[0] if others else noise.draw(seconds[one], at + 5)
+        said.append((one, two))
+        drawn.append((draft.tokens[0], noise.draw(seconds[draft.tokens[0]], at + 7)))
+    assert accepted > runs / 4
+    favours = [q_of(drafter, pair, place, options) for place in range(2)]
+    low = first.probs > favours[0].probs
+    lows = np.array([p.probs > favours[1].probs for p in seconds])
+    joint = np.zeros(4)
+    for token, p in enumerate(seconds):
+        share = p.probs[lows[token]].sum()
+        joint[2 * low[token] + 1] += first.probs[token] * share
+        joint[2 * low[token]] += first.probs[token] * (1.0 - share)
+    assert_follows((2 * int(low[a]) + int(lows[a][b]) for a, b in said), joint)
+    with pytest.raises(AssertionError):  # the draws could have told q from p
+        assert_follows((2 * int(low[a]) + int(lows[a][b]) for a, b in drawn), joint)
+
+
+def target_distributions(
+    pair: Pair, tokens: list[int], options: SamplerOptions
+) -> tuple[Distribution, list[Distribution]]:
+    """What the target says behind ``tokens``, and behind each token that may come next."""
+    target = pair.target
+
+    def behind(token: int, position: int) -> Distribution:
+        target.decode([Row(0, token, position, True)])
+        ids, probs = chain.distribution(target.context.logits()[0])
+        order = np.argsort(ids)
+        target.rewind(0, position)
+        return Distribution(ids[order], probs[order])
+
+    with SamplerChain(SIZES.n_vocab, options) as chain:
+        first = behind(tokens[-1], len(tokens) - 1)
+        target.decode([Row(0, tokens[-1], len(tokens) - 1, True)])
+        seconds = [behind(token, len(tokens)) for token in range(SIZES.n_vocab)]
+        target.rewind(0, len(tokens) - 1)
+    return first, seconds
+
+
+def q_of(drafter: DFlash, pair: Pair, place: int, options: SamplerOptions) -> Distribution:
+    """By the rows of the last block."""
+    row = drafter.context.logits()[place + BLOCK - pair.longest]
+    with SamplerChain(SIZES.n_vocab, options) as chain:
+        ids, probs = chain.distribution(row)
+    order = np.argsort(ids)
+    return Distribution(ids[order], probs[order])
 
 
 def test_a_pass_limit_cuts_the_draft_and_a_shorter_block_is_another(pair: Pair) -> None:
