@@ -78,6 +78,7 @@ _SIZES = (2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48)
 _ROUNDS = 2
 _UNCHECKED = ExactRows(0, 0)
 _ANY_ROWS = ExactRows(1, 0)  # where nothing is ever drafted, every answer is the plain one
+_HEADS_OFF = "The model's own MTP heads are not used"
 
 
 @dataclass
@@ -99,7 +100,7 @@ class LlamaModel:
         except ModelFileError as error:
             raise EngineError("bad_model", str(error)) from error
         self._no_heads = _no_heads(request, header)
-        model = self._model = _load(path, options, progress, heads=self._no_heads is None)
+        model = self._model = self._load_target(path, options, progress, notices)
         self._draft_model: Model | None = None
         self._draft_file: LoadedFile | None = None
         self._neural: NeuralDrafter | None = None
@@ -292,6 +293,24 @@ class LlamaModel:
     def _contexts(self) -> list[Context]:
         return [self._context] + ([self._neural.context] if self._neural is not None else [])
 
+    def _load_target(
+        self, path: Path, options: EngineOptions, progress: Callable[[float], bool], notices: list[str]
+    ) -> Model:
+        """With its MTP heads where they are for use and can be loaded. Raises EngineError."""
+        if self._no_heads is not None:
+            return _load(path, options, progress, heads=False)
+        try:
+            return _load(path, options, progress, heads=True)
+        except EngineError as error:
+            if error.kind == "cancelled":
+                raise
+            problem = str(error)
+        # Perhaps there is room for the model alone.
+        model = _load(path, options, progress, heads=False)
+        self._no_heads = problem
+        notices.append(f"{_HEADS_OFF}: {problem.rstrip('.')}.")
+        return model
+
     def _choose_template(self, chosen: str | None) -> _Template:
         """The template asked for, else the model's own, else ChatML with a word about it."""
         model = self._model
@@ -390,7 +409,7 @@ class LlamaModel:
             except NativeError as error:
                 log.warning("the model's MTP heads are not used: %s", error)
                 reasons["mtp"] = str(error)
-                notices.append(f"The model's own MTP heads are not used: {str(error).rstrip('.')}.")
+                notices.append(f"{_HEADS_OFF}: {str(error).rstrip('.')}.")
         else:
             reasons["mtp"] = self._no_heads
         return drafters, [*reports, *(DrafterReport(name, reasons.get(name)) for name in NEURAL)]

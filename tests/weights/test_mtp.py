@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from app.protocol import ChatMessage, Done, EngineOptions, Started
+from app import llama_model, neural
+from app.llama_model import LlamaModel
+from app.protocol import ChatMessage, Done, DraftingParams, EngineOptions, Load, Started
 from drafting.chain import Chain
 from drafting.distribution import Distribution, Noise
 from drafting.drafter import Interrupted
@@ -25,7 +28,9 @@ from drafting.mtp_assistant import MtpAssistant
 from drafting.neural import NeuralDrafter
 from drafting.parameters import NeuralParameters
 from drafting.sequence import Sequence
+from drafting.target import Row
 from native.context import Context, ContextOptions, Logits
+from native.errors import ContextError, ModelLoadError
 from native.head_context import HeadContext
 from native.model import Model
 from native.sampler import SamplerOptions
@@ -380,3 +385,35 @@ def test_a_draft_model_that_is_named_takes_the_place_of_the_models_own_heads(
     report = session.load(target, tmp_path / "gone.gguf", EXACT)
     assert "not found" in ({d.name: d.reason for d in report.drafters}["mtp"] or "")
     assert not session.ask("hi", links=("mtp",)).stats.drafted
+
+
+@pytest.mark.parametrize("what", ["weights", "context"])
+def test_heads_that_there_is_no_room_for_never_stop_the_chat(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fault injected: the first time that memory is asked for them, there is none."""
+
+    class NoRoom(Model):
+        def __init__(self, path: Path | str, *, heads: bool = False, **others: Any) -> None:
+            if heads:
+                raise ModelLoadError("out of memory")
+            super().__init__(path, heads=heads, **others)
+
+    def no_room(model: Model, options: ContextOptions, target: Context) -> HeadContext:
+        raise ContextError("out of memory")
+
+    if what == "weights":
+        monkeypatch.setattr(llama_model, "Model", NoRoom)
+    else:
+        monkeypatch.setattr(neural, "HeadContext", no_room)
+    path = write_qwen35(tmp_path / "target.gguf")
+    loaded = LlamaModel(Load(request_id=1, model_path=str(path), options=EXACT), lambda fraction: True)
+    try:
+        report = loaded.report
+        assert {d.name: d.reason for d in report.drafters}["mtp"] == "out of memory"
+        assert "The model's own MTP heads are not used: out of memory." in report.notices
+        drafting = DraftingParams(links=("cache", "mtp"))
+        assert [link.name for link in loaded.links(drafting, GREEDY)] == ["cache"]
+        loaded.target.decode([Row(0, 5, 0, True)])
+    finally:
+        loaded.close()
