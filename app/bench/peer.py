@@ -21,13 +21,19 @@ from msgspec import Struct
 from app.bench.player import BenchError
 from app.protocol import EngineOptions
 from model_store.check import ModelFileError, read_model_file
+from model_store.drafting_kind import DraftKind, drafting_kind
 
 PLAIN = "none"
 
 _SPEC_TYPES = re.compile(r"--spec-type\s+\[?([a-z0-9-]+(?:[,|][a-z0-9-]+)+)")
-# Which way of drafting a draft file is made for, by its architecture; any other is a plain model.
-_DRAFT_TYPES = {"eagle3": ("draft-eagle3",), "dflash": ("draft-dflash", "draft-dspark")}
-_PLAIN_DRAFT_TYPES = ("draft-simple", "draft")
+# What it calls each way of drafting; versions differ in the first.
+_DRAFT_TYPES: dict[DraftKind | None, tuple[str, ...]] = {
+    "draft": ("draft-simple", "draft"),
+    "eagle3": ("draft-eagle3",),
+    "mtp": ("draft-mtp",),
+    "dflash": ("draft-dflash",),
+    "dspark": ("draft-dspark",),
+}
 
 _START_S = 300.0  # a large model on a slow disk
 _ANSWER_S = 3600.0
@@ -101,10 +107,10 @@ class Peer:
 
 def _draft_types(draft_model: Path) -> tuple[str, ...]:
     try:
-        architecture = read_model_file(draft_model).architecture
+        kind = drafting_kind(read_model_file(draft_model))
     except ModelFileError as error:
         raise BenchError(str(error), "bad_model") from error
-    return _DRAFT_TYPES.get(architecture, _PLAIN_DRAFT_TYPES)
+    return _DRAFT_TYPES.get(kind, ())
 
 
 def _arguments(model: Path, options: EngineOptions, port: int) -> list[str]:

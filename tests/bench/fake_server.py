@@ -11,7 +11,7 @@ from pathlib import Path
 
 _SCRIPT = '''import http.server, json, os, sys
 
-HELP = """--spec-type none,draft-simple,draft-eagle3,ngram-simple,ngram-mod
+HELP = """--spec-type none,draft-simple,draft-eagle3,draft-mtp,ngram-simple,ngram-mod
                         comma-separated list of types of speculative decoding to use (default: none)
 """
 if "--help" in sys.argv:

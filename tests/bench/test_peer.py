@@ -15,6 +15,7 @@ from app.bench.peer import Peer
 from app.bench.player import BenchError
 from app.protocol import EngineOptions
 from tests.bench.fake_server import write_fake_server
+from tests.models.qwen35 import write_qwen35
 from tests.tiny_gguf import write_llama
 
 OPTIONS = EngineOptions(n_ctx=1024, n_threads=2, n_gpu_layers=0)
@@ -41,6 +42,8 @@ def test_its_help_says_which_kinds_of_drafting_there_are(peer: Peer, tmp_path: P
     assert peer.spec_types(None) == ("none", "ngram-simple", "ngram-mod")
     draft = write_llama(tmp_path / "draft.gguf")
     assert peer.spec_types(draft) == ("none", "ngram-simple", "ngram-mod", "draft-simple")
+    heads = write_qwen35(tmp_path / "heads.gguf", trunk=False)
+    assert peer.spec_types(heads) == ("none", "ngram-simple", "ngram-mod", "draft-mtp")
     with pytest.raises(BenchError, match=r"gone\.gguf"):
         peer.spec_types(tmp_path / "gone.gguf")
 
