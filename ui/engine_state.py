@@ -12,6 +12,9 @@ from ui.bidi import visible
 
 Phase = Literal["no_model", "loading", "ready", "failed", "lost"]
 
+# Heads are made for one model: that there is one, and of which kind, says all.
+_HEADS = {"eagle3": "EAGLE-3", "mtp": "MTP", "dflash": "DFlash", "dspark": "DSpark"}
+
 
 class EngineState(Struct, frozen=True, kw_only=True):
     """``wanted`` is the file being loaded, ``report`` what the worker says is in memory."""
@@ -35,7 +38,12 @@ class EngineState(Struct, frozen=True, kw_only=True):
 
     @property
     def draft_label(self) -> str | None:
-        """The loaded draft model's name, None when none is in memory."""
-        if self.report is None or self.report.draft_model_path is None:
+        """What drafts beside the look-ups: the kind of a head, a draft model's name, None for nothing."""
+        if self.report is None:
+            return None
+        for link in self.report.drafters:
+            if link.reason is None and link.name in _HEADS:
+                return _HEADS[link.name]
+        if self.report.draft_model_path is None:
             return None
         return visible(Path(self.report.draft_model_path).stem)
