@@ -85,7 +85,7 @@ def draft_cost(drafter: NeuralDrafter) -> DraftCost:
     cost = DraftCost(drafts_blocks=drafter.drafts_blocks)
     cost.drafted(1, min(_seconds(drafter, 1) for _ in range(_ROUNDS)))
     rows = min(_CATCH_UP, drafter.context.n_batch)
-    cost.caught_up(rows, _seconds(drafter, rows))
+    cost.caught_up(rows, min(_seconds(drafter, rows) for _ in range(_ROUNDS)))
     return cost
 
 
