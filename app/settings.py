@@ -34,7 +34,7 @@ class Settings(Struct, kw_only=True):
         str | None,
         Meta(
             title="Draft model",
-            description="A small GGUF with the same vocabulary, or an EAGLE-3 head, that guesses ahead.",
+            description="A small GGUF of the same vocabulary, or a head for the model, that guesses ahead.",
         ),
     ] = None
     models_folder: Annotated[

@@ -18,11 +18,13 @@ from native.model import Model
 from tests.models.dflash import write_dflash
 from tests.models.eagle3 import write_eagle3
 from tests.models.gemma3 import WINDOW, write_gemma3
+from tests.models.gemma4 import write_gemma4
 from tests.models.lfm2 import write_lfm2
 from tests.models.mamba import write_mamba
 from tests.models.qwen3 import write_qwen3
 from tests.models.qwen35 import write_qwen35
 from tests.models.split import write_split
+from tests.models.step35 import write_step35
 from tests.tiny_gguf import Tiny, write_llama
 
 _OPTIONS = ContextOptions(n_ctx=256, n_batch=64, kv_type="f32", flash_attention="off")
@@ -42,7 +44,9 @@ CHAT: dict[str, Callable[[Path], Path]] = {
     "llama draft": _draft,
     "qwen3": write_qwen3,
     "gemma3": write_gemma3,
+    "gemma4": write_gemma4,
     "qwen35": write_qwen35,
+    "step35": lambda path: write_step35(path, heads=2),
     "lfm2": write_lfm2,
     "mamba": write_mamba,
     "split": write_split,
@@ -56,7 +60,7 @@ def test_a_chat_model_loads_whole_and_says_many_different_tokens(tmp_path: Path,
     assert classify(read_header(path)).kind == "chat"
     with Model(path) as model, Context(model, _OPTIONS) as context:
         # next-n layers are only read where somebody asks for them
-        unread = [f"unused tensor blk.{model.n_layer}."] if model.n_layer_nextn else []
+        unread = [f"unused tensor blk.{model.n_layer + head}." for head in range(model.n_layer_nextn)]
         assert [line for line in model.load_log if not any(part in line for part in unread)] == []
         context.decode([(0, 5 + i, i, i == 19) for i in range(20)])
         said = []
@@ -75,7 +79,9 @@ def test_a_chat_model_loads_whole_and_says_many_different_tokens(tmp_path: Path,
         ("llama", False, False, 0, 0),
         ("qwen3", False, False, 0, 0),
         ("gemma3", False, False, WINDOW, 0),
+        ("gemma4", False, False, WINDOW, 0),
         ("qwen35", False, True, 0, 1),
+        ("step35", False, False, WINDOW, 2),
         ("lfm2", False, True, 0, 0),
         ("mamba", True, False, 0, 0),
         ("split", False, False, 0, 0),
