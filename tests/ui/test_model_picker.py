@@ -63,9 +63,7 @@ def test_the_label_is_what_the_worker_reports(picker: ModelPicker) -> None:
     loaded = replace(report(), name="Real \u202eName", draft_model_path="/m/small.gguf")
     picker.show_state(EngineState(phase="ready", wanted="/m/wish.gguf", report=loaded))
     assert picker.text() == "Real ⟨U+202E⟩Name  + small"
-    head = replace(
-        report(DrafterReport("eagle3")), name="Real", draft_model_path="/m/long-name-of-head.gguf"
-    )
+    head = replace(report(DrafterReport("eagle3")), name="Real", draft_model_path="/m/long-name-of-head.gguf")
     picker.show_state(EngineState(phase="ready", report=head))
     assert picker.text() == "Real  + EAGLE-3"
     picker.show_state(EngineState(phase="failed", wanted="/m/wish.gguf", problem="No."))
