@@ -7,42 +7,21 @@ of. Times are measured by ``python -m tests.bench.drafter_costs``.
 from __future__ import annotations
 
 import gc
-import random
-import statistics
+import json
+import subprocess
 import sys
 import tracemalloc
-from collections.abc import Callable, Iterable
-from types import FrameType, FunctionType, ModuleType
-from typing import Any
+from collections.abc import Iterable
+from types import FunctionType, ModuleType
 
 import numpy as np
 import pytest
 
 from app.learning import MAX_TOKENS
-from drafting.chain import Chain
-from drafting.history import History
 from drafting.past_answers import PastAnswers
-from tests.bench.drafter_costs import LIMIT, links, recorded
-from tests.drafting.test_chain import no_draw
+from tests.drafting.step_counts import KINDS, chain_of
 
 MEGABYTE = 10**6
-SHORT, LONG = 4_000, 40_000
-
-KINDS: dict[str, Callable[[int], list[int]]] = {
-    "recorded": lambda n: recorded(n, random.Random(1)),
-    "one token": lambda n: [7] * n,
-    "period of 7": lambda n: [7 + i % 7 for i in range(n)],
-    "random": lambda n: random.Random(1).choices(range(50_000), k=n),
-}
-every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
-
-
-def chain_of(text: list[int], past: PastAnswers) -> Chain:
-    history = History()
-    chain = Chain(links(history, past), history)
-    chain.begin(text)
-    chain.offers(LIMIT, no_draw)
-    return chain
 
 
 def size_of(root: object, known: Iterable[object]) -> int:
@@ -76,41 +55,11 @@ def test_memory_for_128k_tokens() -> None:
     assert size + indexing < 64 * MEGABYTE
 
 
-def steps(action: Callable[[], object]) -> int:
-    """Lines of Python that an action runs."""
-    count = 0
-
-    def trace(frame: FrameType, event: str, argument: Any) -> Any:
-        nonlocal count
-        count += event == "line"
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        action()
-    finally:
-        sys.settrace(before)
-    return count
-
-
-def typical_steps(text: list[int], then: list[int], past: PastAnswers) -> tuple[float, float]:
-    """Median steps of a round of proposals, and of an update."""
-    chain = chain_of(text, past)
-    proposals, updates = [], []
-    for token in then:
-        proposals.append(steps(lambda: chain.offers(LIMIT, no_draw)))
-        updates.append(steps(lambda t=token: chain.commit([t], 0, 0)))  # type: ignore[misc]
-    return statistics.median(proposals), statistics.median(updates)
-
-
-@every_kind
-def test_steps_do_not_grow_with_the_history(kind: Callable[[int], list[int]]) -> None:
-    text = kind(LONG + 200)
-    then, answers = text[:60], [np.array(text[i : i + 400], np.int32) for i in range(0, LONG, 400)]
-    few, many = PastAnswers(answers[: len(answers) // 10]), PastAnswers(answers)
-    short = typical_steps(text[-SHORT:], then, few)
-    long = typical_steps(text[-LONG:], then, many)
+@pytest.mark.parametrize("kind", KINDS)
+def test_steps_do_not_grow_with_the_history(kind: str) -> None:
+    command = [sys.executable, "-m", "tests.drafting.step_counts", kind]
+    counted = subprocess.run(command, capture_output=True, timeout=300, check=True)
+    short, long = json.loads(counted.stdout)
     for before, after in zip(short, long, strict=True):
         # ten times the text may mean fuller slots and a few more halvings, not ten times the steps
         assert after < 1.6 * before + 100
