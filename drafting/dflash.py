@@ -13,19 +13,19 @@ import collections.abc
 
 import numpy as np
 
+from drafting.hidden_drafter import HiddenDrafter
 from drafting.hidden_states import HiddenStates
 from drafting.history import common_prefix
-from drafting.neural import SEQ, NeuralDrafter, NeuralName
+from drafting.neural import SEQ, NeuralName
 from drafting.parameters import AUTOMATIC
 from drafting.target import Row
 from native.block_context import BlockContext
 from native.context import Logits
 
 
-class DFlash(NeuralDrafter):
-    """Its KV cache holds hidden states of the target up to ``_end``; blocks behind them are rewound.
+class DFlash(HiddenDrafter):
+    """It reads the hidden states alone.
 
-    Positions whose hidden states were not kept are left out: then it drafts from the later ones alone.
     A block that does not fit into its context any more is not drafted, and the answer goes on without.
     """
 
@@ -34,17 +34,14 @@ class DFlash(NeuralDrafter):
 
     def __init__(self, context: BlockContext, hidden: HiddenStates, seq: int = 0) -> None:
         """``hidden``: of the target, whose sequence ``seq`` it drafts for."""
-        super().__init__(context, AUTOMATIC.dflash)
+        super().__init__(context, AUTOMATIC.dflash, hidden, seq)
         self._blocks = context
-        self._hidden = hidden
-        self._seq = seq
-        self._end = 0  # hidden states of positions before this one are in its KV cache
         self._block: Logits = np.empty((0, 0), dtype=np.float32)  # of the last block, valid while it drafts
         self._place = 0  # the row of the next token to draft
 
     def begin(self, tokens: collections.abc.Sequence[int]) -> None:
         # The last token's place is the block's.
-        self._end = max(0, min(self._end, common_prefix(self._tokens, tokens), len(tokens) - 1))
+        self._cut(min(common_prefix(self._tokens, tokens), len(tokens) - 1))
         super().begin(tokens)
 
     @property
@@ -66,8 +63,7 @@ class DFlash(NeuralDrafter):
         self._blocks.inject(np.zeros((rows, self._hidden.width), dtype=np.float32), 0)
         if rows == 1:  # a draft's
             self._decode_block(0, rows)
-        self._blocks.forget(SEQ)
-        self._end = 0
+        self._unread()
 
     def _room(self) -> int:
         length = self._length
@@ -78,10 +74,7 @@ class DFlash(NeuralDrafter):
         """Positions before ``end``, as far as their hidden states are known."""
         known = self._hidden.span(self._seq)
         end = min(end, known.stop)
-        self._blocks.rewind(SEQ, self._end)
-        if self._end < known.start or self._blocks.length(SEQ) != self._end:
-            self._blocks.forget(SEQ)
-            self._end = known.start
+        self._go_on(known.start)
         while self._end < end:
             positions = range(self._end, min(end, self._end + self._blocks.n_batch))
             self._blocks.inject(self._hidden.rows(self._seq, positions), positions.start)

@@ -12,9 +12,10 @@ import collections.abc
 
 import numpy as np
 
+from drafting.hidden_drafter import HiddenDrafter
 from drafting.hidden_states import HiddenStates
 from drafting.history import common_prefix
-from drafting.neural import SEQ, NeuralDrafter, NeuralName
+from drafting.neural import SEQ, NeuralName
 from drafting.parameters import AUTOMATIC
 from drafting.target import Row
 from native.context import Logits
@@ -24,32 +25,21 @@ from native.head_context import HeadContext
 _LAST_ROWS = 8
 
 
-class Eagle3(NeuralDrafter):
-    """Its KV cache holds pairs made of committed tokens and true hidden states, up to ``_end``; what it
-    drafted behind them is rewound, since the target's hidden states are the better ones.
-
-    Positions whose hidden states were not kept are left out: then it drafts from the later ones alone.
-    """
+class Eagle3(HiddenDrafter):
+    """It reads pairs made of committed tokens and true hidden states."""
 
     name: NeuralName = "eagle3"
 
     def __init__(self, context: HeadContext, hidden: HiddenStates, seq: int = 0) -> None:
         """``hidden``: of the target, whose sequence ``seq`` it drafts for."""
-        super().__init__(context, AUTOMATIC.eagle3)
+        super().__init__(context, AUTOMATIC.eagle3, hidden, seq)
         self._head = context
-        self._hidden = hidden
-        self._seq = seq
-        self._end = 0  # the pairs are those of positions before this one
         self._position = 0  # of the next drafted token's pair
 
     def begin(self, tokens: collections.abc.Sequence[int]) -> None:
         # The pair at p holds the token at p + 1, and its hidden state depends on all before.
         self._cut(common_prefix(self._tokens, tokens) - 1)
         super().begin(tokens)
-
-    def _cut(self, end: int) -> None:
-        """Keep the pairs of positions before ``end``."""
-        self._end = max(0, min(self._end, end))
 
     @property
     def behind(self) -> int:
@@ -58,8 +48,7 @@ class Eagle3(NeuralDrafter):
     def practise(self, rows: int) -> None:
         states = self._head.encode(np.zeros((rows, self._hidden.width), dtype=np.float32))
         self._head.decode_states([Row(SEQ, 0, i, rows <= _LAST_ROWS) for i in range(rows)], states)
-        self._head.forget(SEQ)
-        self._end = 0
+        self._unread()
 
     def _room(self) -> int:
         # Its positions lie one before the target's, and the last drafted token is never decoded here.
@@ -83,10 +72,7 @@ class Eagle3(NeuralDrafter):
         """Make the pairs of positions before ``end``; the last of them, up to ``outputs``, with logits."""
         known = self._hidden.span(self._seq)
         end = min(end, known.stop)
-        self._head.rewind(SEQ, self._end)
-        if self._end < known.start or self._head.length(SEQ) != self._end:
-            self._head.forget(SEQ)
-            self._end = known.start
+        self._go_on(known.start)
         while self._end < end:
             start = self._end
             left = end - start

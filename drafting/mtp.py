@@ -12,44 +12,36 @@ import collections.abc
 
 import numpy as np
 
+from drafting.hidden_drafter import HiddenDrafter
 from drafting.hidden_states import Floats, HiddenStates
 from drafting.history import common_prefix
-from drafting.neural import SEQ, NeuralDrafter, NeuralName
+from drafting.neural import SEQ, NeuralName
 from drafting.parameters import AUTOMATIC
 from drafting.target import Row
 from native.context import Logits
 from native.head_context import HeadContext
 
 
-class Mtp(NeuralDrafter):
-    """Its KV cache holds pairs made of committed tokens and true hidden states, up to ``_end``; what it
-    drafted behind them is rewound, since the target's hidden states are the better ones.
+class Mtp(HiddenDrafter):
+    """It reads pairs made of committed tokens and true hidden states.
 
     Several heads share the cells of one KV cache, each with a layer of its own in it: whatever is read
-    must be read by all of them. Positions whose hidden states were not kept are left out: then it drafts
-    from the later ones alone.
+    must be read by all of them.
     """
 
     name: NeuralName = "mtp"
 
     def __init__(self, context: HeadContext, hidden: HiddenStates, seq: int = 0) -> None:
         """``hidden``: of the last layer of the target, whose sequence ``seq`` it drafts for."""
-        super().__init__(context, AUTOMATIC.mtp)
+        super().__init__(context, AUTOMATIC.mtp, hidden, seq)
         self._heads = context
         self._chained = context.n_heads > 1
-        self._hidden = hidden
-        self._seq = seq
-        self._end = 0  # the pairs are those of positions before this one
         self._rows: list[Row] = []  # of the next drafted token's pass, the last of them being new
         self._states: Floats = np.empty((0, hidden.width), dtype=np.float32)
 
     def begin(self, tokens: collections.abc.Sequence[int]) -> None:
         self._cut(common_prefix(self._tokens, tokens))
         super().begin(tokens)
-
-    def _cut(self, end: int) -> None:
-        """Keep the pairs of positions before ``end``."""
-        self._end = max(0, min(self._end, end))
 
     @property
     def behind(self) -> int:
@@ -62,8 +54,7 @@ class Mtp(NeuralDrafter):
             self._heads.decode_states(pairs, states)
         else:
             self._by_all_heads(pairs, states)
-        self._heads.forget(SEQ)
-        self._end = 0
+        self._unread()
 
     def _room(self) -> int:
         # The last drafted token is never decoded here, so the context needs one place less.
@@ -74,10 +65,7 @@ class Mtp(NeuralDrafter):
         known = self._hidden.span(self._seq)
         first = known.start + 1 if known.start else 0
         end = min(end, known.stop + 1)
-        self._heads.rewind(SEQ, self._end)
-        if self._end < first or self._heads.length(SEQ) != self._end:
-            self._heads.forget(SEQ)
-            self._end = first
+        self._go_on(first)
         while self._end < end:
             stop = min(end, self._end + self._heads.n_batch)
             rows = [Row(SEQ, self._tokens[p], p, False) for p in range(self._end, stop)]
