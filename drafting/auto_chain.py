@@ -52,9 +52,10 @@ class AutoChain(Chain):
     def silence(self) -> Silence:
         if self._limit > 0 and self._unpaid is not None:
             link, _, stated = self._unpaid
-            least, costs = self._controller.least_rows, self._controller.costs
-            rate = self._controller.acceptance.rate(link, stated)
-            cost = costs.relative(least + 1) / costs.relative(least)
+            controller = self._controller
+            rate = controller.acceptance.rate(link, stated)
+            # In exact mode the first row that costs anything is the one behind the padding.
+            cost = 1 + controller.extra_seconds(controller.least_rows) / controller.plain_seconds()
             return Silence(
                 UNPAID,
                 f"One more row makes a pass {cost:.2f} times as long, "
