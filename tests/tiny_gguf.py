@@ -71,6 +71,23 @@ def vocabulary(tiny: Tiny) -> tuple[list[str], list[int], list[str]]:
     return tokens, types, [f"{a} {b}" for a, b in pairs]
 
 
+def add_tokenizer(writer: gguf.GGUFWriter, tiny: Tiny) -> None:
+    """The vocabulary and what belongs to it: special ids, chat template, further keys."""
+    tokens, types, merges = vocabulary(tiny)
+    writer.add_tokenizer_model(tiny.tokenizer)
+    writer.add_tokenizer_pre(tiny.pre)
+    writer.add_token_list(tokens)
+    writer.add_token_types(types)
+    writer.add_token_merges(merges)
+    writer.add_bos_token_id(BOS)
+    writer.add_eos_token_id(tiny.eos)
+    writer.add_add_bos_token(tiny.add_bos)
+    if tiny.template is not None:
+        writer.add_chat_template(tiny.template)
+    for key, value in tiny.extra.items():
+        writer.add_string(key, value)
+
+
 def write_llama(path: Path, tiny: Tiny = Tiny()) -> Path:
     """Write a model of the llama architecture; the same ``tiny`` gives the same bytes."""
     rng = np.random.default_rng(tiny.seed)
@@ -85,19 +102,7 @@ def write_llama(path: Path, tiny: Tiny = Tiny()) -> Path:
     writer.add_rope_dimension_count(tiny.n_embd // tiny.n_head)
     writer.add_layer_norm_rms_eps(1e-5)
     writer.add_vocab_size(tiny.n_vocab)
-    tokens, types, merges = vocabulary(tiny)
-    writer.add_tokenizer_model(tiny.tokenizer)
-    writer.add_tokenizer_pre(tiny.pre)
-    writer.add_token_list(tokens)
-    writer.add_token_types(types)
-    writer.add_token_merges(merges)
-    writer.add_bos_token_id(BOS)
-    writer.add_eos_token_id(tiny.eos)
-    writer.add_add_bos_token(tiny.add_bos)
-    if tiny.template is not None:
-        writer.add_chat_template(tiny.template)
-    for key, value in tiny.extra.items():
-        writer.add_string(key, value)
+    add_tokenizer(writer, tiny)
 
     def weight(name: str, *shape: int, scale: float = 1.0) -> None:
         values = rng.standard_normal(shape) * scale / np.sqrt(shape[-1])

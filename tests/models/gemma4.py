@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.models.gemma3 import gemma_weights
 from tests.models.gguf_file import GgufFile
 from tests.tiny_gguf import Tiny
 
@@ -18,19 +19,8 @@ def write_gemma4(path: Path, tiny: Tiny = Tiny()) -> Path:
         _windows(file, tiny, tiny.n_layer)
         file.numbers(embedding_length_per_layer_input=0)
         file.tokenizer(tiny)
-        # llama.cpp multiplies Gemma's embeddings by the root of their length
-        file.weight("token_embd.weight", tiny.n_vocab, tiny.n_embd)
-        file.norm("output_norm.weight", tiny)
-        file.weight("output.weight", tiny.n_vocab, tiny.n_embd, scale=3.0)
+        gemma_weights(file, tiny)
         file.constant("rope_freqs.weight", tiny.n_embd // tiny.n_head // 2)
-        for layer in range(tiny.n_layer):
-            at = f"blk.{layer}."
-            file.norm(at + "attn_norm.weight", tiny)
-            file.attention(at, tiny)
-            file.norm(at + "post_attention_norm.weight", tiny)
-            file.norm(at + "ffn_norm.weight", tiny)
-            file.feed_forward(at, tiny)
-            file.norm(at + "post_ffw_norm.weight", tiny)
     return path
 
 

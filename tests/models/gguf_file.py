@@ -10,7 +10,7 @@ import gguf
 import numpy as np
 import numpy.typing as npt
 
-from tests.tiny_gguf import BOS, Tiny, vocabulary
+from tests.tiny_gguf import Tiny, add_tokenizer
 
 Number = int | float | bool
 
@@ -73,22 +73,9 @@ class GgufFile:
         )
 
     def tokenizer(self, tiny: Tiny, mask: int | None = None) -> None:
-        writer = self._writer
-        tokens, types, merges = vocabulary(tiny)
-        writer.add_tokenizer_model(tiny.tokenizer)
-        writer.add_tokenizer_pre(tiny.pre)
-        writer.add_token_list(tokens)
-        writer.add_token_types(types)
-        writer.add_token_merges(merges)
-        writer.add_bos_token_id(BOS)
-        writer.add_eos_token_id(tiny.eos)
-        writer.add_add_bos_token(tiny.add_bos)
+        add_tokenizer(self._writer, tiny)
         if mask is not None:
-            writer.add_mask_token_id(mask)
-        if tiny.template is not None:
-            writer.add_chat_template(tiny.template)
-        for key, value in tiny.extra.items():
-            writer.add_string(key, value)
+            self._writer.add_mask_token_id(mask)
 
     def tensor(self, name: str, values: npt.NDArray[np.float32] | npt.NDArray[np.int64]) -> None:
         self._writer.add_tensor(name, values)
