@@ -41,6 +41,12 @@ def fake_command(script: FakeScript, folder: Path) -> tuple[str, ...]:
     return (sys.executable, "-m", "app.worker", "--fake", str(path))
 
 
+def chat(*texts: str) -> list[ChatMessage]:
+    """A conversation in turn, the person first."""
+    roles = ("user", "assistant")
+    return [ChatMessage(roles[i % 2], text) for i, text in enumerate(texts)]  # type: ignore[arg-type]
+
+
 class Session:
     def __init__(self, command: Sequence[str] = WORKER_COMMAND, log_path: Path | None = None) -> None:
         self.events: queue.SimpleQueue[Event] = queue.SimpleQueue()

@@ -11,14 +11,12 @@ import numpy as np
 import pytest
 
 from app.protocol import ChatMessage, Chunk, Done, DrafterName, DraftingParams, EngineOptions
-from drafting.chain import Chain
 from drafting.dflash import DFlash
 from drafting.distribution import DRAFTER, Distribution, Noise
 from drafting.drafter import Interrupted
 from drafting.dspark import DSpark
 from drafting.hidden_states import HiddenStates
-from drafting.llama_target import LlamaTarget, llama_source
-from drafting.loop import Loop
+from drafting.llama_target import LlamaTarget
 from drafting.parameters import LinkParameters, NeuralParameters
 from drafting.sequence import Sequence
 from drafting.target import Row
@@ -31,6 +29,7 @@ from tests.drafting.chi_square import assert_follows
 from tests.models.dflash import write_dflash
 from tests.session import EXACT, GREEDY, Session
 from tests.tiny_gguf import Tiny, write_llama
+from tests.weights.neural import CHATS, answer
 
 SIZES = Tiny(n_layer=4)
 HEAD = Tiny(n_layer=2)
@@ -93,27 +92,9 @@ class Pair:
         temperature: float = 0.0,
     ) -> Sequence:
         """An answer of ``length`` tokens, from scratch; 16 drafted tokens at most."""
-        self.target.forget(0)
-        options = SamplerOptions(temperature=temperature)
         if drafter is not None:
-            drafter.set_sampling(options)
-        sequence = Sequence(
-            seq=0,
-            tokens=list(prompt),
-            source=llama_source(self.target.context, options, prompt),
-            chain=Chain([drafter] if drafter else []),
-            noise=Noise(3),
-            mode="reproducible" if temperature else "rejection",
-            take=lambda token: None,
-            max_new=length,
-            max_draft=16,
-        )
-        loop = Loop(self.target, lambda: 0.0)
-        loop.add(sequence)
-        while loop.busy:
-            loop.step()
-        assert not sequence.chain.failures
-        return sequence
+            drafter.set_sampling(SamplerOptions(temperature=temperature))
+        return answer(self.target, drafter, prompt, length, temperature)
 
 
 @pytest.fixture(params=KINDS)
@@ -448,34 +429,21 @@ def link_of(kind: Kind) -> DrafterName:
     return "dflash" if kind == "dflash" else "dspark"
 
 
-def chat(*texts: str) -> list[ChatMessage]:
-    roles = ("user", "assistant")
-    return [ChatMessage(roles[i % 2], text) for i, text in enumerate(texts)]  # type: ignore[arg-type]
-
-
 def test_chats_in_turn_and_an_edited_message_answer_as_fresh_ones(
     session: Session, target_file: Path, head_files: dict[Kind, Path], kind: Kind
 ) -> None:
-    long = "count and count again " * 30
-    chats = [
-        chat(long, "yes", "more"),
-        chat("hi"),
-        chat(long, "yes", "more"),
-        chat(long, "no", "more"),
-        chat(long, "no", "more", "and", "then"),
-    ]
     report = session.load(target_file, head_files[kind], EXACT)
     assert {d.name: d.reason for d in report.drafters}[link_of(kind)] is None
     parameters = LinkParameters(dflash=NeuralParameters(n_max=BLOCK), dspark=NeuralParameters(n_max=BLOCK))
     warm = []
-    for i, messages in enumerate(chats):
+    for i, messages in enumerate(CHATS):
         # The one in the middle is answered without it: it must notice what it missed.
         links = () if i == 2 else (link_of(kind),)
         done = session.ask(messages, links=links, parameters=parameters, max_tokens=60)
         assert (done.stats.drafted > 60) == bool(links)
         warm.append(done.token_ids)
     fresh = []
-    for messages in chats:
+    for messages in CHATS:
         session.load(target_file, None, EXACT)
         fresh.append(session.ask(messages, max_tokens=60).token_ids)
     assert warm == fresh

@@ -10,13 +10,10 @@ import pytest
 
 from app.neural import neural_drafter
 from app.protocol import ChatMessage, Done, EngineOptions, Started
-from drafting.chain import Chain
 from drafting.distribution import Distribution, Noise
-from drafting.drafter import Interrupted
 from drafting.eagle3 import Eagle3
 from drafting.hidden_states import HiddenStates
-from drafting.llama_target import LlamaTarget, llama_source
-from drafting.loop import Loop
+from drafting.llama_target import LlamaTarget
 from drafting.parameters import LinkParameters, NeuralParameters
 from drafting.sequence import Sequence
 from native.context import Context, ContextOptions, Logits
@@ -26,6 +23,7 @@ from native.sampler import SamplerOptions
 from tests.models.eagle3 import write_eagle3
 from tests.session import EXACT, GREEDY, Session
 from tests.tiny_gguf import Tiny, write_llama
+from tests.weights.neural import CHATS, answer, draft_after_stops, first_id
 
 SIZES = Tiny(n_layer=4)
 OPTIONS = ContextOptions(n_ctx=256, n_batch=32, n_outputs=24, kv_type="f32", flash_attention="off")
@@ -59,24 +57,7 @@ class Pair:
 
     def answer(self, drafter: Eagle3 | None, prompt: list[int] = PROMPT, length: int = LENGTH) -> Sequence:
         """A greedy answer of ``length`` tokens, from scratch; 16 drafted tokens at most."""
-        self.target.forget(0)
-        sequence = Sequence(
-            seq=0,
-            tokens=list(prompt),
-            source=llama_source(self.target.context, SamplerOptions(), prompt),
-            chain=Chain([drafter] if drafter else []),
-            noise=Noise(0),
-            mode="rejection",
-            take=lambda token: None,
-            max_new=length,
-            max_draft=16,
-        )
-        loop = Loop(self.target, lambda: 0.0)
-        loop.add(sequence)
-        while loop.busy:
-            loop.step()
-        assert not sequence.chain.failures
-        return sequence
+        return answer(self.target, drafter, prompt, length)
 
 
 @pytest.fixture
@@ -166,31 +147,13 @@ def test_a_draft_that_is_stopped_can_be_made_again(pair: Pair) -> None:
     drafter = Eagle3(pair.head(), pair.hidden)
     drafter.configure(NeuralParameters(n_max=5))
 
-    def draw(q: Distribution, position: int) -> int:
-        return int(q.ids[0])
-
     drafter.begin(tokens)
-    expected = drafter.propose(5, draw).tokens
+    expected = drafter.propose(5, first_id).tokens
 
     again = Eagle3(pair.head(), pair.hidden)
     again.configure(NeuralParameters(n_max=5))
     again.begin(tokens)
-    for stop_at in (0, 1, 3):
-        drawn = 0
-
-        def stopping(q: Distribution, position: int, stop_at: int = stop_at) -> int:
-            nonlocal drawn
-            drawn += 1
-            if drawn == stop_at:
-                again.context.abort()
-            return draw(q, position)
-
-        if stop_at == 0:
-            again.context.abort()
-        with pytest.raises(Interrupted):
-            again.propose(5, stopping)
-        again.context.allow()
-    assert again.propose(5, draw).tokens == expected
+    assert draft_after_stops(again, 5, (0, 1, 3)) == expected
 
 
 def test_it_reads_nothing_before_it_is_asked_and_then_only_what_is_new(pair: Pair) -> None:
@@ -242,33 +205,20 @@ def test_kind_and_context_are_made_from_the_targets(pair: Pair, head_file: Path)
 # ---- through the worker
 
 
-def chat(*texts: str) -> list[ChatMessage]:
-    roles = ("user", "assistant")
-    return [ChatMessage(roles[i % 2], text) for i, text in enumerate(texts)]  # type: ignore[arg-type]
-
-
 def test_chats_in_turn_and_an_edited_message_answer_as_fresh_ones(
     session: Session, target_file: Path, head_file: Path
 ) -> None:
-    long = "count and count again " * 30
-    chats = [
-        chat(long, "yes", "more"),
-        chat("hi"),
-        chat(long, "yes", "more"),
-        chat(long, "no", "more"),
-        chat(long, "no", "more", "and", "then"),
-    ]
     report = session.load(target_file, head_file, EXACT)
     assert {d.name: d.reason for d in report.drafters}["eagle3"] is None
     warm = []
-    for i, messages in enumerate(chats):
+    for i, messages in enumerate(CHATS):
         # The one in the middle is answered without it: it must notice what it missed.
         links = () if i == 2 else ("eagle3",)
         done = session.ask(messages, links=links, max_tokens=60)  # type: ignore[arg-type]
         assert (done.stats.drafted > 60) == bool(links)
         warm.append(done.token_ids)
     fresh = []
-    for messages in chats:
+    for messages in CHATS:
         session.load(target_file, None, EXACT)
         fresh.append(session.ask(messages, max_tokens=60).token_ids)
     assert warm == fresh

@@ -15,7 +15,7 @@ from app.answers_folder import forget_answers
 from app.protocol import DRAFTERS, ChatMessage, Done, ModelReport
 from model_store.check import check_model_file
 from model_store.fingerprint import tokenizer_fingerprint
-from tests.session import EXACT, Session
+from tests.session import EXACT, Session, chat
 from tests.tiny_gguf import Tiny, write_llama
 
 
@@ -76,11 +76,6 @@ def test_an_answer_helps_the_next_chat_of_the_same_session(t0: Path, folder: Pat
             session,
             lambda done: done.stats.accepted > plain.stats.accepted and done.token_ids == plain.token_ids,
         )
-
-
-def chat(*texts: str) -> list[ChatMessage]:
-    roles = ("user", "assistant")
-    return [ChatMessage(roles[i % 2], text) for i, text in enumerate(texts)]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("links", [("cache",), ("suffix",), DRAFTERS])

@@ -14,7 +14,7 @@ import pytest
 from app import contexts
 from app.contexts import TargetContext, target_context
 from app.engine import EngineError
-from app.protocol import ChatMessage, Chunk, Done, DrafterName, EngineOptions, ModelReport, Started
+from app.protocol import Chunk, Done, DrafterName, EngineOptions, ModelReport, Started
 from drafting.chain import Chain
 from drafting.distribution import Noise
 from drafting.drafter import NO_DRAFT, Draft, Draw
@@ -30,7 +30,7 @@ from tests.models.gemma3 import WINDOW, write_gemma3
 from tests.models.lfm2 import write_lfm2
 from tests.models.mamba import write_mamba
 from tests.models.qwen35 import write_qwen35
-from tests.session import EXACT, Session
+from tests.session import EXACT, Session, chat
 from tests.tiny_gguf import Tiny, write_llama
 
 NGRAMS: tuple[DrafterName, ...] = ("cache", "simple", "map-k", "map-k4v", "mod", "suffix")
@@ -223,11 +223,6 @@ def test_a_sliding_window_is_kept_alone_where_memory_is_short(
 
 
 # ---- the engine, with n-gram drafters
-
-
-def chat(*texts: str) -> list[ChatMessage]:
-    roles = ("user", "assistant")
-    return [ChatMessage(roles[i % 2], text) for i, text in enumerate(texts)]  # type: ignore[arg-type]
 
 
 def test_what_was_found_out_at_load_is_shown(session: Session, path: Path, kind: str) -> None:

@@ -17,12 +17,9 @@ import pytest
 from app import llama_model, neural
 from app.llama_model import LlamaModel
 from app.protocol import ChatMessage, Done, DraftingParams, EngineOptions, Load, Started
-from drafting.chain import Chain
 from drafting.distribution import Distribution, Noise
-from drafting.drafter import Interrupted
 from drafting.hidden_states import HiddenStates
-from drafting.llama_target import LlamaTarget, llama_source
-from drafting.loop import Loop
+from drafting.llama_target import LlamaTarget
 from drafting.mtp import Mtp
 from drafting.mtp_assistant import MtpAssistant
 from drafting.neural import NeuralDrafter
@@ -38,6 +35,7 @@ from tests.models.mtp import CHAIN, MTP_KINDS, MtpFiles
 from tests.models.qwen35 import write_qwen35
 from tests.session import EXACT, GREEDY, Session
 from tests.tiny_gguf import Tiny
+from tests.weights.neural import CHATS, answer, draft_after_stops, first_id
 
 SIZES = Tiny()
 OPTIONS = ContextOptions(
@@ -86,24 +84,7 @@ class Pair:
         self, drafter: NeuralDrafter | None, prompt: list[int] = PROMPT, length: int = LENGTH
     ) -> Sequence:
         """A greedy answer of ``length`` tokens, from scratch; 16 drafted tokens at most."""
-        self.target.forget(0)
-        sequence = Sequence(
-            seq=0,
-            tokens=list(prompt),
-            source=llama_source(self.target.context, SamplerOptions(temperature=0), prompt),
-            chain=Chain([drafter] if drafter else []),
-            noise=Noise(0),
-            mode="rejection",
-            take=lambda token: None,
-            max_new=length,
-            max_draft=16,
-        )
-        loop = Loop(self.target, lambda: 0.0)
-        loop.add(sequence)
-        while loop.busy:
-            loop.step()
-        assert not sequence.chain.failures
-        return sequence
+        return answer(self.target, drafter, prompt, length)
 
     @cached_property
     def plain(self) -> list[int]:
@@ -233,29 +214,11 @@ def test_a_draft_that_is_stopped_can_be_made_again(pair: Pair) -> None:
     drafter, again = pair.drafter(3), pair.drafter(3)
     tokens = pair.answer(None).tokens
 
-    def draw(q: Distribution, position: int) -> int:
-        return int(q.ids[0])
-
     drafter.begin(tokens)
-    expected = drafter.propose(3, draw).tokens
+    expected = drafter.propose(3, first_id).tokens
     assert len(expected) == 3
     again.begin(tokens)
-    for stop_at in (0, 1, 2):
-        drawn = 0
-
-        def stopping(q: Distribution, position: int, stop_at: int = stop_at) -> int:
-            nonlocal drawn
-            drawn += 1
-            if drawn == stop_at:
-                again.context.abort()
-            return draw(q, position)
-
-        if stop_at == 0:
-            again.context.abort()
-        with pytest.raises(Interrupted):
-            again.propose(3, stopping)
-        again.context.allow()
-    assert again.propose(3, draw).tokens == expected
+    assert draft_after_stops(again, 3, (0, 1, 2)) == expected
 
 
 def test_it_reads_nothing_before_it_is_asked_and_then_only_what_is_new(pair: Pair) -> None:
@@ -314,32 +277,19 @@ def files(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return MTP_KINDS[request.param](tmp_path_factory.mktemp("mtp"))
 
 
-def chat(*texts: str) -> list[ChatMessage]:
-    roles = ("user", "assistant")
-    return [ChatMessage(roles[i % 2], text) for i, text in enumerate(texts)]  # type: ignore[arg-type]
-
-
 def test_chats_in_turn_and_an_edited_message_answer_as_fresh_ones(session: Session, files: MtpFiles) -> None:
-    long = "count and count again " * 30
-    chats = [
-        chat(long, "yes", "more"),
-        chat("hi"),
-        chat(long, "yes", "more"),
-        chat(long, "no", "more"),
-        chat(long, "no", "more", "and", "then"),
-    ]
     report = session.load(files.target, files.heads, EXACT)
     assert {d.name: d.reason for d in report.drafters}["mtp"] is None
     assert report.draft_model_path == (str(files.heads) if files.heads else None)
     warm = []
-    for i, messages in enumerate(chats):
+    for i, messages in enumerate(CHATS):
         # The one in the middle is answered without it: it must notice what it missed.
         links = () if i == 2 else ("mtp",)
         done = session.ask(messages, links=links, max_tokens=60)  # type: ignore[arg-type]
         assert (done.stats.drafted > 20) == bool(links)
         warm.append(done.token_ids)
     fresh = []
-    for messages in chats:
+    for messages in CHATS:
         session.load(files.target, None, EXACT)
         fresh.append(session.ask(messages, max_tokens=60).token_ids)
     assert warm == fresh
