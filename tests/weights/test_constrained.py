@@ -33,7 +33,7 @@ from drafting.parameters import (
     SuffixParameters,
 )
 from tests.session import EXACT, GREEDY, Session
-from tests.tiny_gguf import CHATML, Tiny, write_llama
+from tests.tiny_gguf import CHATML, EOS, IM_END, Tiny, write_llama
 
 CHAINS: list[tuple[DrafterName, ...]] = [*((link,) for link in DRAFTERS), DRAFTERS]
 EAGER = LinkParameters(
@@ -97,10 +97,12 @@ def test_same_ids_with_penalties_whoever_drafts(
 def test_a_draft_models_penalties_follow_the_text_as_the_targets_do(session: Session, t0: Path) -> None:
     """With the target itself for a drafter, all is accepted: q is p, penalties and all."""
     session.load(t0, t0, ONE_THREAD)
+    # an answer that ended by itself would throw away what was drafted behind its end
+    endless = replace(PENALTIES, logit_bias={**PENALTIES.logit_bias, EOS: -100.0, IM_END: -100.0})
     for sampling, seed in [
-        (PENALTIES, None),
-        (replace(PENALTIES, temperature=1.0), 7),
-        (replace(PENALTIES, temperature=1.0), None),
+        (endless, None),
+        (replace(endless, temperature=1.0), 7),
+        (replace(endless, temperature=1.0), None),
     ]:
         done = session.ask(
             "once upon", links=("draft",), parameters=EAGER, sampling=sampling, seed=seed, max_tokens=120
