@@ -11,6 +11,7 @@ import contextlib
 import itertools
 import logging
 import logging.handlers
+import os
 import subprocess
 import sys
 import threading
@@ -44,6 +45,7 @@ from app.protocol import (
     Unload,
     Unloaded,
 )
+from native.huge_pages import with_huge_pages
 
 log = logging.getLogger(__name__)
 
@@ -212,7 +214,11 @@ class EngineClient:
 
     def _spawn(self) -> None:
         process = subprocess.Popen(
-            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            self._command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=with_huge_pages(os.environ),
         )
         assert process.stdin and process.stdout and process.stderr
         self._process = process

@@ -35,6 +35,7 @@ from app.protocol import (
     SamplingParams,
 )
 from app.reasoning import TAGS
+from app.weights import load_weights
 from drafting.controller import Controller
 from drafting.cost import MOST_BACK, CostCurve
 from drafting.draft_cost import DraftCost
@@ -64,7 +65,7 @@ from model_store.fingerprint import tokenizer_fingerprint
 from model_store.gguf_header import GgufHeader
 from model_store.pairing import check_heads_inside
 from native.context import Context
-from native.errors import GrammarError, LoadCancelled, NativeError
+from native.errors import GrammarError, NativeError
 from native.grammar import Grammar
 from native.model import Model
 from native.sampler import SamplerOptions
@@ -298,15 +299,15 @@ class LlamaModel:
     ) -> Model:
         """With its MTP heads where they are for use and can be loaded. Raises EngineError."""
         if self._no_heads is not None:
-            return _load(path, options, progress, heads=False)
+            return load_weights(path, options, progress, heads=False)
         try:
-            return _load(path, options, progress, heads=True)
+            return load_weights(path, options, progress, heads=True)
         except EngineError as error:
             if error.kind == "cancelled":
                 raise
             problem = str(error)
         # Perhaps there is room for the model alone.
-        model = _load(path, options, progress, heads=False)
+        model = load_weights(path, options, progress, heads=False)
         self._no_heads = problem
         notices.append(f"{_HEADS_OFF}: {problem.rstrip('.')}.")
         return model
@@ -417,7 +418,7 @@ class LlamaModel:
     def _load_neural(self, path: Path) -> NeuralDrafter:
         """Raises ModelFileError, EngineError or NativeError, in words for a person."""
         kind = usable_kind(self._model.path, path)
-        model = _load(path, self._options, lambda _: True, heads=kind == "mtp")
+        model = load_weights(path, self._options, lambda _: True, heads=kind == "mtp")
         try:
             drafter = neural_drafter(kind, model, self.target, self._options)
             self._draft_costs[drafter.name] = draft_cost(drafter)
@@ -452,15 +453,6 @@ def _no_heads(request: Load, header: GgufHeader) -> str | None:
     except ModelFileError as error:
         return str(error).rstrip(".")
     return None
-
-
-def _load(path: Path, options: EngineOptions, progress: Callable[[float], bool], *, heads: bool) -> Model:
-    try:
-        return Model(path, n_gpu_layers=options.n_gpu_layers, heads=heads, progress=progress)
-    except LoadCancelled as error:
-        raise EngineError("cancelled", str(error)) from error
-    except NativeError as error:
-        raise EngineError("bad_model", str(error)) from error
 
 
 def pass_seconds(context: Context, budget_s: float) -> tuple[dict[int, float], float]:

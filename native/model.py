@@ -34,10 +34,13 @@ class Model(Owned):
         n_gpu_layers: int = -1,
         vocab_only: bool = False,
         heads: bool = False,
+        mapped: bool = True,
         progress: Callable[[float], bool] | None = None,
     ) -> None:
         """Load the file at ``path``; its own next-n layers too if ``heads`` says so.
 
+        ``mapped`` leaves the weights in the file's pages where llama.cpp can do that; otherwise they
+        are read into memory of this process, but for a GPU's.
         ``progress`` gets the fraction loaded (0 to 1) and returns False to cancel; it is called
         from inside the load, so it must be quick. Raises ModelLoadError, or LoadCancelled.
         """
@@ -55,6 +58,8 @@ class Model(Owned):
         params.n_gpu_layers = n_gpu_layers
         params.vocab_only = vocab_only
         params.load_mtp = heads
+        if not mapped and not lib.llama_supports_gpu_offload():
+            params.load_mode = lib.LLAMA_LOAD_MODE_NONE
         callback = lib.llama_progress_callback(report)
         params.progress_callback = callback
         before = mark()

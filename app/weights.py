@@ -1,0 +1,48 @@
+"""Puts a file's weights into memory, in the way that makes passes fastest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+
+from app.engine import EngineError
+from app.protocol import EngineOptions
+from model_store.split import split_name
+from native.errors import LoadCancelled, NativeError
+from native.huge_pages import has_huge_pages
+from native.model import Model
+
+# A mapped file can leave memory and come back; what a process owns cannot. So that is for models
+# beside which there is much room.
+_SHARE_OF_FREE = 0.4
+
+
+def load_weights(
+    path: Path, options: EngineOptions, progress: Callable[[float], bool], *, heads: bool
+) -> Model:
+    """``heads``: with the MTP layers that are in the file. Raises EngineError."""
+    try:
+        return Model(
+            path,
+            n_gpu_layers=options.n_gpu_layers,
+            heads=heads,
+            mapped=not (has_huge_pages() and has_room(path)),
+            progress=progress,
+        )
+    except LoadCancelled as error:
+        raise EngineError("cancelled", str(error)) from error
+    except NativeError as error:
+        raise EngineError("bad_model", str(error)) from error
+
+
+def has_room(path: Path) -> bool:
+    """Whether the weights may take memory that nothing but the end of the process gives back."""
+    split = split_name(path)
+    parts = split.parts if split is not None else (path,)
+    try:
+        size = sum(part.stat().st_size for part in parts)
+    except OSError:
+        return False
+    return size <= _SHARE_OF_FREE * psutil.virtual_memory().available
