@@ -87,6 +87,8 @@ def plan_of(options: argparse.Namespace) -> Plan:
         if binary is None:
             raise UsageError(f"there is no program {options.peer!r} to compare with")
         peer = Peer(Path(binary).absolute())
+    elif options.peer_modes:
+        raise UsageError("--peer-modes needs a --peer")
     return Plan(
         models=models,
         workloads=_chosen(wanted, workloads),
@@ -97,6 +99,7 @@ def plan_of(options: argparse.Namespace) -> Plan:
         # A peer is run on the CPU, so we are too: two programs, one machine.
         options=EngineOptions(n_threads=options.threads or 0, n_gpu_layers=-1 if peer is None else 0),
         peer=peer,
+        peer_modes=options.peer_modes,
     )
 
 

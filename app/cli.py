@@ -233,6 +233,9 @@ def _add_bench(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
         "--plot", type=Path, metavar="FILE.png", help="draw speed-up and acceptance (needs matplotlib)"
     )
     bench.add_argument("--peer", metavar="PATH", help="a llama-server to run the same prompts through")
+    bench.add_argument(
+        "--peer-modes", type=_names, metavar="LIST", help="some of its --spec-type values (default: all)"
+    )
 
 
 def _names(text: str) -> tuple[str, ...]:

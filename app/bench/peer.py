@@ -21,7 +21,7 @@ from msgspec import Struct
 from app.bench.player import BenchError
 from app.protocol import EngineOptions
 from model_store.check import ModelFileError, read_model_file
-from model_store.drafting_kind import DraftKind, drafting_kind
+from model_store.drafting_kind import DraftKind, drafting_kind, heads_inside
 
 PLAIN = "none"
 
@@ -66,8 +66,11 @@ class Peer:
     settings: tuple[str, ...] = ()
     log: Path | None = None
 
-    def spec_types(self, draft_model: Path | None) -> tuple[str, ...]:
-        """What its ``--spec-type`` offers that can work here, ``none`` first. Raises BenchError."""
+    def spec_types(self, models: Sequence[Path], draft_model: Path | None) -> tuple[str, ...]:
+        """What its ``--spec-type`` offers that can work with all of them, ``none`` first.
+
+        Raises BenchError.
+        """
         try:
             done = subprocess.run(
                 [str(self.binary), "--help"], capture_output=True, text=True, errors="replace", timeout=60
@@ -78,7 +81,7 @@ class Peer:
         if found is None:
             raise BenchError(f"{self.binary} --help offers no --spec-type")
         offered = re.split(r"[,|]", found[1])
-        wanted = _draft_types(draft_model) if draft_model else ()
+        wanted = _draft_types(draft_model) if draft_model else _types_inside(models)
         draft = [name for name in wanted if name in offered][:1]
         return (PLAIN, *(name for name in offered if name.startswith("ngram")), *draft)
 
@@ -111,6 +114,14 @@ def _draft_types(draft_model: Path) -> tuple[str, ...]:
     except ModelFileError as error:
         raise BenchError(str(error), "bad_model") from error
     return _DRAFT_TYPES.get(kind, ())
+
+
+def _types_inside(models: Sequence[Path]) -> tuple[str, ...]:
+    """What works without a file of its own. One that cannot be read is refused when it is loaded."""
+    try:
+        return _DRAFT_TYPES["mtp"] if all(heads_inside(read_model_file(path)) for path in models) else ()
+    except ModelFileError:
+        return ()
 
 
 def _arguments(model: Path, options: EngineOptions, port: int) -> list[str]:

@@ -25,7 +25,8 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What to measure. ``modes`` must contain ``off``: speed-ups are relative to it."""
+    """What to measure. ``modes`` must contain ``off``: speed-ups are relative to it. Without
+    ``peer_modes`` the peer is measured in all that it offers."""
 
     models: tuple[Path, ...]
     workloads: tuple[Workload, ...]
@@ -35,6 +36,7 @@ class Plan:
     options: EngineOptions
     draft_model: Path | None = None
     peer: Peer | None = None
+    peer_modes: tuple[str, ...] | None = None
     command: tuple[str, ...] = WORKER_COMMAND
 
 
@@ -82,7 +84,9 @@ class Runner:
         """Raises BenchError."""
         plan = self._plan
         if plan.peer is not None:
-            self._spec_types = plan.peer.spec_types(plan.draft_model)
+            self._spec_types = _chosen_types(
+                plan.peer.spec_types(plan.models, plan.draft_model), plan.peer_modes
+            )
         self._total = len(plan.models) * len(plan.workloads) * self._each
         engine, threads = "", 0
         for path in plan.models:
@@ -200,6 +204,14 @@ class Runner:
         models = [path.stem for path in self._plan.models]
         workloads = [workload.name for workload in self._plan.workloads]
         return models.index(m.model), workloads.index(m.workload), modes.index(m.mode), m.run
+
+
+def _chosen_types(offered: tuple[str, ...], wanted: tuple[str, ...] | None) -> tuple[str, ...]:
+    """Always with plain decoding, as with our own modes. Raises BenchError."""
+    for name in wanted or ():
+        if name not in offered:
+            raise BenchError(f"the peer has no mode {name!r} here, only {', '.join(offered)}", "bad_input")
+    return tuple(name for name in offered if wanted is None or name in wanted or name == PLAIN)
 
 
 def _peer_measurement(

@@ -76,6 +76,7 @@ def test_the_table_for_people(t0: Path) -> None:
         (["--runs", "0"], 2, "0"),
         (["--draft-model", "gone.gguf"], 2, "gone.gguf"),
         (["--peer", "gone/llama-server"], 2, "gone/llama-server"),
+        (["--peer-modes", "none"], 2, "--peer"),
         (["-m", "gone.gguf"], 2, "gone.gguf"),
         (["-m", __file__, "--workloads", "chat"], 2, "not a GGUF"),
     ],
@@ -90,6 +91,15 @@ def test_bad_usage_and_input(
     said = capsys.readouterr()
     assert (code, said.out) == (status, "")
     assert words in said.err and said.err.count("\n") == 1
+
+
+def test_a_peer_in_some_of_its_modes(t0: Path, tmp_path: Path) -> None:
+    chosen = ("-m", str(t0), "--workloads", "chat", "--modes", "off", "--runs", "1", "--max-tokens", "8")
+    peer = ("--threads", "1", "--peer", str(write_fake_server(tmp_path)), "--json", "--peer-modes")
+    done = run(*chosen, *peer, "ngram-mod")
+    assert [row["mode"] for row in json.loads(done.stdout)["peer_rows"]] == ["none", "ngram-mod"]
+    done = run(*chosen, *peer, "magic")
+    assert (done.returncode, done.stdout) == (2, "") and "'magic'" in done.stderr
 
 
 def test_a_peer_that_dies_fails_the_bench_in_one_line(
@@ -123,6 +133,7 @@ def test_a_draft_model_that_does_not_fit_is_refused(t0: Path, tmp_path: Path) ->
 
 def options(**given: object) -> argparse.Namespace:
     names = ("model", "draft_model", "workloads", "modes", "runs", "max_tokens", "threads", "plot", "peer")
+    names += ("peer_modes",)
     return argparse.Namespace(**(dict.fromkeys(names) | {"quick": False, "json": False} | given))
 
 

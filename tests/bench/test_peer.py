@@ -39,13 +39,16 @@ def notes(log: Path) -> list[dict[str, Any]]:
 
 
 def test_its_help_says_which_kinds_of_drafting_there_are(peer: Peer, tmp_path: Path) -> None:
-    assert peer.spec_types(None) == ("none", "ngram-simple", "ngram-mod")
+    assert peer.spec_types([MODEL], None) == ("none", "ngram-simple", "ngram-mod")
     draft = write_llama(tmp_path / "draft.gguf")
-    assert peer.spec_types(draft) == ("none", "ngram-simple", "ngram-mod", "draft-simple")
+    assert peer.spec_types([MODEL], draft) == ("none", "ngram-simple", "ngram-mod", "draft-simple")
     heads = write_qwen35(tmp_path / "heads.gguf", trunk=False)
-    assert peer.spec_types(heads) == ("none", "ngram-simple", "ngram-mod", "draft-mtp")
+    assert peer.spec_types([MODEL], heads) == ("none", "ngram-simple", "ngram-mod", "draft-mtp")
+    whole, plain = write_qwen35(tmp_path / "whole.gguf", heads=1), draft
+    assert peer.spec_types([whole], None) == ("none", "ngram-simple", "ngram-mod", "draft-mtp")
+    assert peer.spec_types([whole, plain], None) == ("none", "ngram-simple", "ngram-mod")
     with pytest.raises(BenchError, match=r"gone\.gguf"):
-        peer.spec_types(tmp_path / "gone.gguf")
+        peer.spec_types([MODEL], tmp_path / "gone.gguf")
 
 
 def test_each_play_is_a_fresh_server_with_our_sizes_and_our_tokens(peer: Peer, log: Path) -> None:
@@ -84,11 +87,11 @@ def test_a_file_that_is_no_server(tmp_path: Path) -> None:
     path = tmp_path / "text"
     path.write_text("no program")
     with pytest.raises(BenchError, match="cannot be run"):
-        Peer(path).spec_types(None)
+        Peer(path).spec_types([MODEL], None)
     with pytest.raises(BenchError, match="status 127"):
         Peer(path).play(MODEL, None, "none", [[1]], OPTIONS, 8)
     with pytest.raises(BenchError, match="offers no --spec-type"):
-        Peer(Path(sys.executable)).spec_types(None)
+        Peer(Path(sys.executable)).spec_types([MODEL], None)
 
 
 def test_the_guard_ends_its_command_when_the_owner_is_gone() -> None:
