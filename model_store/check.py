@@ -26,13 +26,18 @@ def check_model_file(path: Path, use: Literal["chat", "draft"]) -> GgufHeader:
     a tokenizer fingerprint. Raises ModelFileError.
     """
     header = read_model_file(path)
+    check_use(shown_name(path), header, use)
+    return header
+
+
+def check_use(name: str, header: GgufHeader, use: Literal["chat", "draft"]) -> None:
+    """Raises ModelFileError when a file with this header cannot serve as ``use``."""
     problem = unfit_for(classify(header), use)
     if problem is not None:
-        raise ModelFileError(f"{shown_name(path)} cannot be used as {_USES[use]}: it is {problem}.")
+        raise ModelFileError(f"{name} cannot be used as {_USES[use]}: it is {problem}.")
     problem = impossible(header)
     if problem is not None:
-        raise ModelFileError(f"{shown_name(path)} cannot be used: {problem}.")
-    return header
+        raise ModelFileError(f"{name} cannot be used: {problem}.")
 
 
 def read_model_file(path: Path) -> GgufHeader:

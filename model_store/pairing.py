@@ -12,7 +12,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from model_store.check import ModelFileError, check_model_file, impossible, read_model_file, shown_name
+from model_store.check import (
+    ModelFileError,
+    check_model_file,
+    check_use,
+    describe_os_error,
+    impossible,
+    read_model_file,
+    shown_name,
+)
 from model_store.classify import classify
 from model_store.drafting_kind import (
     NOUNS,
@@ -24,7 +32,8 @@ from model_store.drafting_kind import (
     needs,
 )
 from model_store.file_key import file_key
-from model_store.gguf_header import GgufError, GgufHeader
+from model_store.gguf_header import GgufError, GgufHeader, TruncatedGguf
+from model_store.gguf_source import GgufSource, LocalGguf
 from model_store.tokenizer_difference import tokenizer_difference, vocabulary_size
 from native.architectures import LAST_OUTPUT, LAYER_INPUTS, MTP, NEXT_N_OUTPUT, SEVERAL_HEADS
 
@@ -56,8 +65,19 @@ def check_drafter(target: Path, drafter: Path, use: DraftKind | None = None) -> 
     ``use`` is what the person wants it for; None takes it for whatever it is. The verdict is kept for
     as long as both files stay as they are. Raises ModelFileError, whose text says why not.
     """
-    verdict = _verdict(target, drafter)
-    name = shown_name(drafter)
+    return _kind(_verdict(target, drafter), shown_name(drafter), use)
+
+
+def check_pair(target: GgufSource, drafter: GgufSource, use: DraftKind | None = None) -> DraftKind:
+    """The same for files that need not lie here; the verdict is not kept.
+
+    Of a split model the source is its first part. Raises ModelFileError.
+    """
+    check_use(target.name, target.header, "chat")
+    return _kind(_judge(target, drafter), drafter.name, use)
+
+
+def _kind(verdict: _Verdict, name: str, use: DraftKind | None) -> DraftKind:
     if verdict.kind is None or (use is not None and use != verdict.kind):
         wanted = "a drafter" if use is None else NOUNS[use]
         raise ModelFileError(f"{name} cannot be used as {wanted}: it is {verdict.noun}.")
@@ -85,12 +105,12 @@ def _verdict(target: Path, drafter: Path) -> _Verdict:
         states = _state(target), _state(drafter)
     except (OSError, ValueError):
         # Reading it says what is wrong with it, in words.
-        return _judge(target, drafter)
+        return _judge_files(target, drafter)
     with _cache_lock:
         known = _cache.get(states)
     if known is not None:
         return known
-    verdict = _judge(target, drafter)
+    verdict = _judge_files(target, drafter)
     with _cache_lock:
         if len(_cache) >= _MAX_CACHED:
             _cache.clear()
@@ -103,23 +123,31 @@ def _state(path: Path) -> _FileState:
     return _FileState(str(path), status.st_size, status.st_mtime_ns, file_key(path))
 
 
-def _judge(target: Path, drafter: Path) -> _Verdict:
+def _judge_files(target: Path, drafter: Path) -> _Verdict:
     """Raises ModelFileError where one of the files cannot be read at all."""
     ours, theirs = read_model_file(drafter), check_model_file(target, "chat")
+    return _judge(LocalGguf(target, theirs), LocalGguf(drafter, ours))
+
+
+def _judge(target: GgufSource, drafter: GgufSource) -> _Verdict:
+    """Raises ModelFileError where one of the files cannot be read any more."""
+    ours, theirs = drafter.header, target.header
     kind, noun = drafting_kind(ours), classify(ours).noun
     if kind is None:
         return _Verdict(None, noun, None)
-    name = shown_name(drafter)
-    damage = impossible(ours) or _damage(ours, kind) or _bad_mapping(ours, drafter)
-    if damage is not None:
-        return _Verdict(kind, noun, f"{name} cannot be used as {NOUNS[kind]}: {damage}.")
+    name = drafter.name
     try:
-        problem = misfit(ours, theirs) or tokenizer_difference(theirs, target, ours, drafter)
-    except (GgufError, OSError) as error:  # it changed while it was looked at
+        damage = impossible(ours) or _damage(ours, kind) or _bad_mapping(drafter)
+        if damage is not None:
+            return _Verdict(kind, noun, f"{name} cannot be used as {NOUNS[kind]}: {damage}.")
+        problem = misfit(ours, theirs) or tokenizer_difference(target, drafter)
+    except GgufError as error:  # it changed while it was looked at
         raise ModelFileError(f"{name} cannot be used: {error}.") from error
+    except OSError as error:
+        raise ModelFileError(f"{name} {describe_os_error(error)}.") from error
     problem = problem or _shared_vocabulary(ours, theirs)
     if problem is not None:
-        return _Verdict(kind, noun, f"{name} does not fit {shown_name(target)}: {problem}.")
+        return _Verdict(kind, noun, f"{name} does not fit {target.name}: {problem}.")
     return _Verdict(kind, noun, None)
 
 
@@ -202,8 +230,12 @@ def _damage(header: GgufHeader, kind: DraftKind) -> str | None:
     return None
 
 
-def _bad_mapping(header: GgufHeader, path: Path) -> str | None:
-    """A reduced vocabulary that names tokens which do not exist; llama.cpp would write out of bounds."""
+def _bad_mapping(drafter: GgufSource) -> str | None:
+    """A reduced vocabulary that names tokens which do not exist; llama.cpp would write out of bounds.
+
+    Raises OSError.
+    """
+    header = drafter.header
     tensor = header.tensor("d2t")
     if tensor is None:
         return None
@@ -211,14 +243,14 @@ def _bad_mapping(header: GgufHeader, path: Path) -> str | None:
         return "its map to the target's tokens (d2t) is not of whole numbers"
     if header.tensor("output.weight") is None:
         return "it has a vocabulary of its own without an output layer for it"
-    ids = array("q")
-    try:
-        with path.open("rb") as file:
-            file.seek(header.data_offset + tensor.offset)
-            ids.frombytes(file.read(tensor.size))
-    except OSError as error:
-        raise ModelFileError(f"{shown_name(path)} cannot be read: {error.strerror}.") from error
     size = vocabulary_size(header) or 0
+    ids = array("q")
+    if tensor.size > size * ids.itemsize:
+        return "its map to the target's tokens (d2t) is longer than its vocabulary"
+    data = drafter.read(header.data_offset + tensor.offset, tensor.size)
+    if len(data) < tensor.size:
+        raise TruncatedGguf(len(data), None)
+    ids.frombytes(data)
     wrong = next((token for token in ids if not 0 <= token < size), None)
     return None if wrong is None else f"it drafts token {wrong}, and its vocabulary has {size:,}"
 

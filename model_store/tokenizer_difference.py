@@ -3,36 +3,31 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from model_store.fingerprint import FIRST_TOKEN, TOKENS, tokenizer_fingerprint
-from model_store.gguf_header import GgufHeader, Skipped, read_header
+from model_store.gguf_header import GgufHeader, Skipped
+from model_store.gguf_source import GgufSource
 
 MAX_PADDING = 128
 """Vocabularies of one family differ in filler tokens at the end by up to this many."""
 
-_MOST_TOKENS = 1 << 20
 _SPECIAL = re.compile(r"tokenizer\.ggml\.(\w+)_token_id")
 _UNIMPORTANT = ("mask",)  # a diffusion drafter has one of its own
 _TOO_MANY = "the vocabularies are too large to be compared"
 
 
-def tokenizer_difference(
-    target: GgufHeader, target_path: Path, drafter: GgufHeader, drafter_path: Path
-) -> str | None:
+def tokenizer_difference(target: GgufSource, drafter: GgufSource) -> str | None:
     """What keeps ``drafter`` from using its target's token ids, to follow its name and a colon.
 
-    Both headers must be good for a tokenizer fingerprint; the paths are those of the files that hold
-    them, whose token texts are read only when the fingerprints differ. Raises GgufError and OSError.
+    Token texts are read only when the fingerprints differ. Raises GgufError and OSError.
     """
-    if vocabulary_size(target) is None or vocabulary_size(drafter) is None:
-        return "it has no vocabulary" if vocabulary_size(target) else "the target has no vocabulary"
-    if tokenizer_fingerprint(target) == tokenizer_fingerprint(drafter):
+    theirs, ours = target.header, drafter.header
+    if vocabulary_size(theirs) is None or vocabulary_size(ours) is None:
+        return "it has no vocabulary" if vocabulary_size(theirs) else "the target has no vocabulary"
+    if tokenizer_fingerprint(theirs) == tokenizer_fingerprint(ours):
         return None
     return (
-        _sizes(target, drafter)
-        or _settings(target, drafter)
-        or _texts(_token_texts(target_path), _token_texts(drafter_path))
+        _sizes(theirs, ours) or _settings(theirs, ours) or _texts(target.token_texts(), drafter.token_texts())
     )
 
 
@@ -82,13 +77,6 @@ def _texts(target: tuple[str, ...] | None, drafter: tuple[str, ...] | None) -> s
         if drafter[token] != target[token]:
             return f"token {token}: {_shown(drafter[token])} vs {_shown(target[token])} in the target"
     return None
-
-
-def _token_texts(path: Path) -> tuple[str, ...] | None:
-    tokens = read_header(path, keep_arrays=(TOKENS,), most_items=_MOST_TOKENS).metadata.get(TOKENS)
-    if not isinstance(tokens, tuple) or isinstance(tokens, Skipped):
-        return None
-    return tuple(str(token) for token in tokens)
 
 
 def _shown(text: str) -> str:

@@ -249,8 +249,8 @@ def test_a_verdict_is_kept_while_both_files_stay(
     tmp_path: Path, target: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judged: list[Path] = []
-    judge = pairing._judge
-    monkeypatch.setattr(pairing, "_judge", lambda t, d: judged.append(d) or judge(t, d))
+    judge = pairing._judge_files
+    monkeypatch.setattr(pairing, "_judge_files", lambda t, d: judged.append(d) or judge(t, d))
     path = draft(tmp_path, swap=(139, 300))
     first = refusal(target, path)
     assert refusal(target, path, "draft") == first
