@@ -69,7 +69,7 @@ def classify(header: GgufHeader) -> Classified:
     if not arch:
         return Classified("other", "not a language model (it names no architecture)")
     # A split model may keep its first part free of tensors.
-    if not header.tensors and (header.number("split.count") or 1) <= 1:
+    if not header.tensor_count and (header.number("split.count") or 1) <= 1:
         return Classified("other", "a vocabulary without a model")
     if arch == "t5":
         return Classified("other", "an encoder-decoder model")

@@ -16,22 +16,25 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from model_store.ggml_types import GGML_TYPES
+from model_store.gguf_cursor import IMPLAUSIBLE, Cursor, SeekableFile
+from model_store.gguf_cursor import GgufError as GgufError
+from model_store.gguf_cursor import TruncatedGguf as TruncatedGguf
 
 MAX_KEPT_STRING = 1 << 20  # bytes; a longer value is skipped
-_MAX_KEPT_TOTAL = 16 << 20  # bytes of strings kept of one file
 MAX_KEPT_ITEMS = 4096  # of an array that was asked for, unless more are wanted
+_MAX_KEPT = 1 << 20  # bytes of keys and values kept of one file; a chat template has some 10,000
+_MAX_KEPT_IN_ARRAYS = 16 << 20  # bytes of strings kept in the arrays that were asked for
 _MAX_KEY = 65_535  # bytes, as docs/gguf.md has it
+_MAX_ARCHITECTURE = 64  # characters
 _MAX_TENSOR_NAME = 63  # bytes, ggml's GGML_MAX_NAME less its zero
-_MAX_PAIRS = 65_536
-_MAX_TENSORS = 65_536
-_MAX_STRINGS = 1 << 24  # walked in one file: bounds the time that a huge hostile file can take
+_MAX_PAIRS = 8192  # a file has some 50
+_MAX_TENSORS = 16_384  # a file of the largest models has some 1,200
+_MAX_STRINGS = 1 << 22  # walked in one file: bounds the time that a huge hostile file can take
 _MAX_DIMS = 4
 _MAX_INT64 = (1 << 63) - 1
-_IMPLAUSIBLE = 1 << 44  # bytes; no file is that long, so a length beyond it is damage and not truncation
-_WINDOW = 1 << 18  # bytes read at a time
 
 _U32 = struct.Struct("<I")
 _U64 = struct.Struct("<Q")
@@ -50,20 +53,6 @@ _SCALARS: dict[int, tuple[str, struct.Struct]] = {
     12: ("float64", struct.Struct("<d")),
 }
 _UINT32 = 4
-
-
-class GgufError(Exception):
-    """The file is not a GGUF that can be used; the text is a reason in one line."""
-
-
-class TruncatedGguf(GgufError):
-    """The file ends too early. ``needed`` is its full size in bytes, or None if the cut hides it."""
-
-    def __init__(self, actual: int, needed: int | None) -> None:
-        self.actual = actual
-        self.needed = needed
-        whole = f" of {needed:,} bytes" if needed is not None else " bytes, cut off in its header"
-        super().__init__(f"incomplete ({actual:,}{whole})")
 
 
 class Skipped(NamedTuple):
@@ -93,7 +82,11 @@ class TensorInfo(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GgufHeader:
-    """What the header of a whole GGUF file says. All positions and sizes are in bytes."""
+    """What the header of a whole GGUF file says. All positions and sizes are in bytes.
+
+    It is not ``complete`` when reading stopped at a key that was named: the metadata up to there, the
+    number of tensors that the file claims, but none of them, and no position of their data.
+    """
 
     version: int
     metadata: Mapping[str, MetadataValue]
@@ -102,15 +95,13 @@ class GgufHeader:
     data_offset: int
     data_end: int
     file_size: int
+    tensor_count: int
+    complete: bool = True
 
     @property
     def architecture(self) -> str:
         """``general.architecture``, or an empty string."""
         return self.text("general.architecture")
-
-    @property
-    def tensor_count(self) -> int:
-        return len(self.tensors)
 
     def text(self, key: str) -> str:
         """The string at ``key``, or an empty one when it is absent, skipped, or not a string."""
@@ -143,7 +134,8 @@ def read_header(
     """Read the header of ``path`` and check that the file holds all the data it announces.
 
     Arrays are skipped, except those named in ``keep_arrays`` with at most ``most_items`` items. The
-    arrays of strings named in ``hash_arrays`` are hashed from the item given there on.
+    arrays of strings named in ``hash_arrays`` are hashed from the item given there on. What is kept of
+    one file is bounded: 1 MiB of keys and values, and 16 MiB of strings in the arrays that are kept.
     Raises TruncatedGguf when the file ends too early, GgufError for any other damage, and OSError
     when it cannot be read.
     """
@@ -152,8 +144,24 @@ def read_header(
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise GgufError("not a regular file")
-        cursor = _Cursor(file, status.st_size)
-        return _Scanner(cursor, frozenset(keep_arrays), hash_arrays, most_items).scan()
+        return read_header_from(file, status.st_size, keep_arrays, hash_arrays, most_items)
+
+
+def read_header_from(
+    file: SeekableFile,
+    size: int,
+    keep_arrays: Collection[str] = (),
+    hash_arrays: Mapping[str, int] = MappingProxyType({}),
+    most_items: int = MAX_KEPT_ITEMS,
+    stop_at: str | None = None,
+) -> GgufHeader:
+    """Read the header of a file of ``size`` bytes, as ``read_header`` does; it may lie elsewhere.
+
+    ``stop_at`` names an array at whose first item reading ends, because all before it is enough: it
+    becomes a ``Skipped`` of the length it claims. Raises also what ``file`` raises.
+    """
+    scanner = _Scanner(Cursor(file, size), frozenset(keep_arrays), hash_arrays, most_items)
+    return scanner.scan(stop_at)
 
 
 def _open_without_waiting(path: str, flags: int) -> int:
@@ -161,94 +169,10 @@ def _open_without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
-class Digest(Protocol):
-    def update(self, data: bytes, /) -> None: ...
-
-
-class _Cursor:
-    """A position in the file; hands out only bytes that are there."""
-
-    def __init__(self, file: io.FileIO, size: int) -> None:
-        self._file = file
-        self.size = size
-        self._start = 0  # of the buffer, in the file
-        self._buffer = b""
-        self._at = 0  # in the buffer
-
-    @property
-    def position(self) -> int:
-        return self._start + self._at
-
-    @property
-    def left(self) -> int:
-        return self.size - self.position
-
-    def require(self, length: int) -> None:
-        if length > self.left:
-            if length > _IMPLAUSIBLE:
-                raise GgufError(f"damaged: a length of {length:,} bytes in a file of {self.size:,}")
-            raise TruncatedGguf(self.size, None)
-
-    def take(self, length: int) -> bytes:
-        self.require(length)
-        self._fill(length)
-        taken = self._buffer[self._at : self._at + length]
-        self._at += length
-        return taken
-
-    def skip(self, length: int) -> None:
-        self.require(length)
-        self._at += length
-
-    def u32(self) -> int:
-        return int(_U32.unpack(self.take(4))[0])
-
-    def u64(self) -> int:
-        return int(_U64.unpack(self.take(8))[0])
-
-    def skip_strings(self, count: int, digest: Digest | None = None) -> None:
-        """Pass over ``count`` strings; the loop that a vocabulary of 250,000 tokens spends its time in.
-
-        ``digest`` takes in all their bytes.
-        """
-        self.require(count * 8)
-        unpack = _U64.unpack_from
-        while count:
-            self.require(8)
-            self._fill(8)
-            buffer, at = self._buffer, self._at
-            last = len(buffer) - 8
-            while count and at <= last:
-                at += 8 + unpack(buffer, at)[0]
-                count -= 1
-            passed = at - self._at
-            while digest is not None and passed:
-                part = self.take(min(passed, _WINDOW))
-                digest.update(part)
-                passed -= len(part)
-            self.skip(passed)
-
-    def _fill(self, length: int) -> None:
-        """Make ``length`` bytes, known to be in the file, lie in the buffer."""
-        if self._at + length <= len(self._buffer):
-            return
-        start = self.position
-        self._file.seek(start)
-        wanted = min(max(length, _WINDOW), self.size - start)
-        parts: list[bytes] = []
-        while wanted:
-            part = self._file.read(wanted)
-            if not part:  # it shrank after it was opened
-                raise TruncatedGguf(start + sum(map(len, parts)), None)
-            parts.append(part)
-            wanted -= len(part)
-        self._start, self._buffer, self._at = start, b"".join(parts), 0
-
-
 class _Scanner:
     def __init__(
         self,
-        cursor: _Cursor,
+        cursor: Cursor,
         keep_arrays: frozenset[str],
         hash_arrays: Mapping[str, int],
         most_items: int,
@@ -257,10 +181,11 @@ class _Scanner:
         self._keep_arrays = keep_arrays
         self._most_items = most_items
         self._hash_arrays = hash_arrays
-        self._kept = 0  # bytes of strings
+        self._kept = 0  # bytes of keys and values
+        self._kept_in_arrays = 0  # bytes of strings
         self._walked = 0  # strings
 
-    def scan(self) -> GgufHeader:
+    def scan(self, stop_at: str | None) -> GgufHeader:
         cursor = self._cursor
         version = self._read_version()
         tensor_count, pair_count = cursor.u64(), cursor.u64()
@@ -269,14 +194,32 @@ class _Scanner:
         if tensor_count > _MAX_TENSORS:
             raise GgufError(f"damaged: it claims {tensor_count:,} tensors")
         metadata: dict[str, MetadataValue] = {}
+        stopped = False
         for _ in range(pair_count):
             key = self._name("metadata key", _MAX_KEY)
             if key in metadata:
                 raise GgufError(f"damaged: the key {_shown(key)} appears twice")
-            metadata[key] = self._value(key)
-        if not isinstance(metadata.get("general.architecture", ""), str):
-            raise GgufError("damaged: general.architecture is not a string")
+            self._kept += len(key)
+            if self._kept > _MAX_KEPT:
+                raise GgufError("damaged: its metadata keys are too long")
+            stopped = key == stop_at
+            metadata[key] = self._value(key, skip_items=not stopped)
+            if stopped:
+                break
+        _check_architecture(metadata.get("general.architecture", ""))
         alignment = self._alignment(metadata)
+        if stopped:
+            return GgufHeader(
+                version=version,
+                metadata=MappingProxyType(metadata),
+                tensors=(),
+                alignment=alignment,
+                data_offset=0,
+                data_end=0,
+                file_size=cursor.size,
+                tensor_count=tensor_count,
+                complete=False,
+            )
         tensors = self._tensors(tensor_count, alignment)
         header_end = cursor.position
         data_offset = -(-header_end // alignment) * alignment
@@ -292,6 +235,7 @@ class _Scanner:
             data_offset=data_offset,
             data_end=data_end,
             file_size=cursor.size,
+            tensor_count=tensor_count,
         )
 
     def _read_version(self) -> int:
@@ -326,56 +270,72 @@ class _Scanner:
         except UnicodeDecodeError:
             raise GgufError(f"damaged: a {what} is not text") from None
 
-    def _value(self, key: str) -> MetadataValue:
+    def _value(self, key: str, *, skip_items: bool) -> MetadataValue:
         kind = self._cursor.u32()
         if key == "general.alignment" and kind != _UINT32:
             raise GgufError("damaged: the alignment is not a 32-bit number")
         if kind == _ARRAY:
-            return self._array(key)
-        return self._single(key, kind)
+            return self._array(key, skip_items=skip_items)
+        if kind != _STRING:
+            return self._scalar(key, kind)
+        length = self._cursor.u64()
+        if length > MAX_KEPT_STRING or self._kept + length > _MAX_KEPT:
+            self._cursor.skip(length)
+            return Skipped("string", length)
+        self._kept += length
+        return self._cursor.take(length).decode(errors="replace")
 
-    def _single(self, key: str, kind: int) -> Scalar | Skipped:
-        cursor = self._cursor
-        if kind == _STRING:
-            length = cursor.u64()
-            if length > MAX_KEPT_STRING or self._kept + length > _MAX_KEPT_TOTAL:
-                cursor.skip(length)
-                return Skipped("string", length)
-            self._kept += length
-            return cursor.take(length).decode(errors="replace")
+    def _scalar(self, key: str, kind: int) -> int | float | bool:
         if kind not in _SCALARS:
             raise GgufError(f"damaged: {_shown(key)} has the unknown type {kind}")
         layout = _SCALARS[kind][1]
-        value: int | float | bool = layout.unpack(cursor.take(layout.size))[0]
+        value: int | float | bool = layout.unpack(self._cursor.take(layout.size))[0]
         return value
 
-    def _array(self, key: str) -> MetadataValue:
+    def _array(self, key: str, *, skip_items: bool) -> MetadataValue:
         cursor = self._cursor
         kind, count = cursor.u32(), cursor.u64()
         if kind == _ARRAY:
             raise GgufError(f"damaged: {_shown(key)} is an array of arrays")
         if kind != _STRING and kind not in _SCALARS:
             raise GgufError(f"damaged: {_shown(key)} is an array of the unknown type {kind}")
-        if kind == _STRING:
-            self._walked += count
-            if self._walked > _MAX_STRINGS:
-                raise GgufError(f"damaged: {_shown(key)} claims {count:,} strings")
-        if key in self._keep_arrays and count <= self._most_items:
-            items = [self._single(key, kind) for _ in range(count)]
-            kept = tuple(item for item in items if not isinstance(item, Skipped))
-            return kept if len(kept) == count else Skipped("string", count)
-        if kind == _STRING and key in self._hash_arrays:
-            unhashed = min(self._hash_arrays[key], count)
-            cursor.skip_strings(unhashed)
-            digest = hashlib.sha256()
-            cursor.skip_strings(count - unhashed, digest)
-            return Skipped("string", count, digest.digest())
-        if kind == _STRING:
+        name, size = ("string", 8) if kind == _STRING else (_SCALARS[kind][0], _SCALARS[kind][1].size)
+        cursor.require(count * size)
+        if not skip_items:
+            return Skipped(name, count)
+        kept = key in self._keep_arrays and count <= self._most_items
+        if kind != _STRING:
+            if kept:
+                return tuple(self._scalar(key, kind) for _ in range(count))
+            cursor.skip(count * size)
+            return Skipped(name, count)
+        self._walked += count
+        if self._walked > _MAX_STRINGS:
+            raise GgufError(f"damaged: {_shown(key)} claims {count:,} strings")
+        if kept:
+            return self._strings(count)
+        if key not in self._hash_arrays:
             cursor.skip_strings(count)
             return Skipped("string", count)
-        name, layout = _SCALARS[kind]
-        cursor.skip(count * layout.size)
-        return Skipped(name, count)
+        unhashed = min(self._hash_arrays[key], count)
+        cursor.skip_strings(unhashed)
+        digest = hashlib.sha256()
+        cursor.skip_strings(count - unhashed, digest)
+        return Skipped("string", count, digest.digest())
+
+    def _strings(self, count: int) -> tuple[str, ...] | Skipped:
+        """The next ``count`` strings, unless they are too long to be kept."""
+        cursor = self._cursor
+        kept: list[str] = []
+        for number in range(count):
+            length = cursor.u64()
+            self._kept_in_arrays += length
+            if length > MAX_KEPT_STRING or self._kept_in_arrays > _MAX_KEPT_IN_ARRAYS:
+                cursor.skip(length)
+                cursor.skip_strings(count - number - 1)
+                return Skipped("string", count)
+            kept.append(cursor.take(length).decode(errors="replace"))
+        return tuple(kept)
 
     def _tensors(self, count: int, alignment: int) -> list[TensorInfo]:
         tensors: list[TensorInfo] = []
@@ -392,7 +352,7 @@ class _Scanner:
             names.add(tensor.name)
             tensors.append(tensor)
             expected += -(-tensor.size // alignment) * alignment
-            if expected > _IMPLAUSIBLE:
+            if expected > IMPLAUSIBLE:
                 raise GgufError(f"damaged: its tensors claim {expected:,} bytes")
         return tensors
 
@@ -419,6 +379,14 @@ class _Scanner:
             )
         size = values // ggml_type.block * ggml_type.block_bytes
         return TensorInfo(name, dims, ggml_type.name, offset, size)
+
+
+def _check_architecture(value: MetadataValue) -> None:
+    """It goes into sentences and into the names of keys."""
+    if not isinstance(value, str):
+        raise GgufError("damaged: general.architecture is not a string")
+    if len(value) > _MAX_ARCHITECTURE or not value.isprintable():
+        raise GgufError(f"damaged: the architecture {_shown(value)} is not a name")
 
 
 def _shown(value: object) -> str:

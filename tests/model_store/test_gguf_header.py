@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import io
 import os
 import struct
 import time
@@ -11,12 +12,11 @@ from pathlib import Path
 
 import gguf as gguf_package
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from model_store.ggml_types import GGML_TYPES
-from model_store.gguf_header import GgufError, Skipped, TruncatedGguf, read_header
+from model_store.gguf_header import GgufError, Skipped, TruncatedGguf, read_header, read_header_from
 from model_store.starter import starter_path
+from tests.model_store.fuzz_header import MOST_BYTES, MOST_SECONDS, fuzz
 from tests.model_store.raw_gguf import (
     ARRAY,
     BOOL,
@@ -223,6 +223,8 @@ HOSTILE = {
     "same tensor twice": gguf(ONE_TENSOR, (RawTensor("t"), RawTensor("t"))),
     "tensor name of 64 bytes": gguf(ONE_TENSOR, (RawTensor("t" * 64),)),
     "architecture is a number": gguf({"general.architecture": u32(1)}),
+    "architecture is two lines": gguf({"general.architecture": text("llama\nis fine")}),
+    "architecture is a novel": gguf({"general.architecture": text("x" * 10_000)}),
     "empty": b"",
     "one byte": b"G",
     "a web page": b"<!DOCTYPE html><html></html>",
@@ -296,36 +298,80 @@ def test_missing_file_is_an_os_error(tmp_path: Path) -> None:
         read_header(tmp_path / "absent.gguf")
 
 
-SEED = gguf(
-    {**CHAT, "llama.context_length": u32(64), "t": strings(["a", "bc"]), "f": floats([1.0, 2.0])},
-    (*TENSORS, RawTensor("output.weight", (32, 2), 3, bytes=40)),
-)
+def test_mutated_headers_are_read_or_refused_quickly_and_in_little_memory() -> None:
+    seen = fuzz(2000, seed=7)
+    assert seen.slowest < MOST_SECONDS
+    assert seen.largest < MOST_BYTES
+    # were all refused at once, nothing would have been tried
+    assert all(seen.outcomes[outcome] > 20 for outcome in ("read", "read in part", "TruncatedGguf"))
+    assert seen.outcomes["GgufError"] > 500
 
 
-@settings(
-    max_examples=300,
-    deadline=1000,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+@pytest.mark.parametrize(
+    ("pairs", "tensors"),
+    [
+        ({f"{number:04}" + "k" * 65_000: u32(1) for number in range(100)}, ()),
+        ({f"key.{number}": text("🦙" * 50_000) for number in range(100)}, ()),
+        ({f"key.{number}": u32(number) for number in range(8192)}, ()),
+        ({}, [RawTensor(f"{number:063}", (1, 1, 1, 1), bytes=4) for number in range(16_384)]),
+    ],
+    ids=["keys", "strings", "pairs", "tensors"],
 )
-@given(
-    edits=st.lists(
-        st.tuples(st.integers(0, len(SEED) - 300), st.binary(min_size=1, max_size=9)), min_size=1, max_size=4
-    ),
-    cut=st.integers(0, len(SEED)),
-)
-def test_mutated_header_is_read_or_refused(file: Path, edits: list[tuple[int, bytes]], cut: int) -> None:
-    data = bytearray(SEED)
-    for at, new in edits:
-        data[at : at + len(new)] = new
-    file.write_bytes(data if cut % 2 else data[:cut])
+def test_what_is_kept_of_one_file_is_bounded(
+    file: Path, pairs: dict[str, Raw], tensors: list[RawTensor]
+) -> None:
+    file.write_bytes(gguf({"general.architecture": text("llama"), **pairs}, tensors))
+    tracemalloc.start()
     try:
-        header = read_header(file)
+        read_header(file)
     except GgufError as error:
-        assert str(error).isprintable()
-    else:
-        assert header.data_end <= header.file_size
-        assert all(tensor.size > 0 for tensor in header.tensors)
+        assert not isinstance(error, TruncatedGguf)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 10_000_000
+
+
+class Trickle(io.BytesIO):
+    """A file that gives less than it was asked for, as a connection does."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        assert size is not None
+        assert size > 0
+        return super().read(min(size, 7))
+
+
+def test_header_is_read_from_any_file_object(file: Path) -> None:
+    pairs = {**CHAT, "t": strings(["a", "bc"] * 100), "f": floats([1.0] * 10_000)}
+    data = gguf(pairs)
+    file.write_bytes(data)
+    assert read_header_from(Trickle(data), len(data)) == read_header(file)
+    with pytest.raises(TruncatedGguf):
+        read_header_from(Trickle(data[:-200]), len(data) - 200)
+    with pytest.raises(TruncatedGguf):  # shorter than was said
+        read_header_from(Trickle(data[:150]), len(data))
+
+
+def test_reading_can_end_before_the_vocabulary() -> None:
+    words = strings(["word"] * 100_000)
+    data = gguf({**CHAT, "tokenizer.ggml.tokens": words, "after": text("it")})
+    file = io.BytesIO(data[: 2**18])  # nothing of what lies behind is read
+    header = read_header_from(file, len(data), stop_at="tokenizer.ggml.tokens")
+    assert dict(header.metadata) == {
+        "general.architecture": "llama",
+        "tokenizer.ggml.model": "gpt2",
+        "tokenizer.ggml.tokens": Skipped("string", 100_000),
+    }
+    assert (header.complete, header.tensors, header.tensor_count) == (False, (), len(TENSORS))
+    whole = read_header_from(io.BytesIO(data), len(data), stop_at="absent")
+    assert (whole.complete, len(whole.tensors), whole.tensor_count) == (True, 2, 2)
+
+
+@pytest.mark.parametrize("kept", [["x" * 2**20 for _ in range(17)], ["x" * (2**20 + 1), "y"]])
+def test_kept_array_whose_strings_are_too_long_is_skipped(file: Path, kept: list[str]) -> None:
+    file.write_bytes(gguf({**CHAT, "words": strings(kept), "after": text("it")}))
+    header = read_header(file, keep_arrays=("words",))
+    assert header.metadata["words"] == Skipped("string", len(kept))
+    assert header.text("after") == "it"
 
 
 def test_vocabulary_of_250_000_tokens_is_passed_over_quickly(file: Path) -> None:
