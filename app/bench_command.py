@@ -62,7 +62,8 @@ def run_bench(options: argparse.Namespace) -> int:
     else:
         print(as_text(outcome, machine))
     if options.plot is not None:
-        note = f"{machine.cpu}, {machine.threads} threads; median of {plan.runs} runs, greedy"
+        how = f"temperature {plan.temperature:g}" if plan.temperature else "greedy"
+        note = f"{machine.cpu}, {machine.threads} threads; median of {plan.runs} runs, {how}"
         try:
             plot.draw(outcome.rows, options.plot, note=note)
         except OSError as error:
@@ -86,7 +87,8 @@ def plan_of(options: argparse.Namespace) -> Plan:
         binary = shutil.which(options.peer)
         if binary is None:
             raise UsageError(f"there is no program {options.peer!r} to compare with")
-        peer = Peer(Path(binary).absolute())
+        limit = ("--spec-draft-n-max", str(options.max_draft)) if options.max_draft else ()
+        peer = Peer(Path(binary).absolute(), limit)
     elif options.peer_modes:
         raise UsageError("--peer-modes needs a --peer")
     return Plan(
@@ -95,6 +97,8 @@ def plan_of(options: argparse.Namespace) -> Plan:
         modes=_chosen_modes(modes, known),
         runs=options.runs or (_QUICK_RUNS if quick else RUNS),
         max_tokens=options.max_tokens or (_QUICK_MAX_TOKENS if quick else MAX_TOKENS),
+        temperature=options.temperature,
+        max_draft=options.max_draft,
         draft_model=options.draft_model,
         # A peer is run on the CPU, so we are too: two programs, one machine.
         options=EngineOptions(n_threads=options.threads or 0, n_gpu_layers=-1 if peer is None else 0),

@@ -226,6 +226,19 @@ def _add_bench(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
     bench.add_argument(
         "--max-tokens", type=_count, metavar="N", help="longest answer in tokens (default: 300)"
     )
+    bench.add_argument(
+        "--temperature",
+        type=_decimal(0.0, 5.0),
+        default=0.0,
+        metavar="T",
+        help="draw the answers, each with a seed of its own (default: 0, greedy)",
+    )
+    bench.add_argument(
+        "--max-draft",
+        type=_draft_length,
+        metavar="N",
+        help="longest draft in tokens; with a peer, of its drafts by a model (--spec-draft-n-max)",
+    )
     bench.add_argument("--threads", type=_count, metavar="N", help="CPU threads")
     bench.add_argument("--quick", action="store_true", help="a first look in under a minute")
     bench.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
@@ -247,6 +260,10 @@ def _names(text: str) -> tuple[str, ...]:
 
 def _count(text: str) -> int:
     return _number(text, 1, 2**31 - 1)
+
+
+def _draft_length(text: str) -> int:
+    return _number(text, 1, 64)
 
 
 def _seed(text: str) -> int:

@@ -38,6 +38,7 @@ from drafting.history import History, common_prefix
 from drafting.loop import Loop, Step
 from drafting.sequence import Sequence as TokenSequence
 from drafting.target import Target, TokenSource
+from drafting.thread_count import ThreadCount
 from native.errors import GrammarError
 
 log = logging.getLogger(__name__)
@@ -100,6 +101,10 @@ class LoadedModel(Protocol):
     @property
     def controller(self) -> Controller | None:
         """Decides in automatic mode; None where there is nothing to decide."""
+
+    @property
+    def threads(self) -> ThreadCount | None:
+        """Shares the machine with other programs; None where it has no threads of its own."""
 
     def exact_rows(self) -> ExactRows:
         """Pass sizes that compute the very same, found out when first asked. Raises NoExact."""
@@ -187,7 +192,8 @@ class Engine:
                 self._cancelled.discard(request.request_id)
         self._model = model
         controller = model.controller
-        self._loop = Loop(model.target, self._clock, controller.costs if controller else None)
+        costs = controller.costs if controller is not None else None
+        self._loop = Loop(model.target, self._clock, costs, model.threads)
         self._kept = {slot: [] for slot in range(self._slots)}
         self._read.clear()
         return model.report

@@ -48,6 +48,7 @@ class FakeModel:
     n_outputs = 65
     history = None
     controller = None  # the script says what is drafted
+    threads = None
 
     def __init__(self, script: FakeScript, request: Load, progress: Callable[[float], bool]) -> None:
         self.n_ctx = script.n_ctx

@@ -5,16 +5,14 @@ from __future__ import annotations
 import datetime
 import logging
 import math
-import statistics
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
 from app import paths
-from app.chat_template import ChatTemplate, TemplateError, builtin_source
+from app.calibration import pass_seconds
+from app.chat_template import TemplateError
 from app.contexts import NEVER, make_context, target_context
 from app.engine import NO_EXACT, EngineError, NoExact, Prepared
 from app.grammar import ROOT, answer_gbnf
@@ -35,9 +33,10 @@ from app.protocol import (
     SamplingParams,
 )
 from app.reasoning import TAGS
+from app.template_choice import choose_template
 from app.weights import load_weights
 from drafting.controller import Controller
-from drafting.cost import MOST_BACK, CostCurve
+from drafting.cost import CostCurve
 from drafting.draft_cost import DraftCost
 from drafting.drafter import ConfigurableDrafter, Drafter
 from drafting.exact import ExactRows
@@ -52,6 +51,7 @@ from drafting.ngram_map import NgramMap, NgramMapK4V, NgramSimple
 from drafting.ngram_mod import ModTable, NgramMod
 from drafting.parameters import AUTOMATIC
 from drafting.suffix import Suffix
+from drafting.thread_count import ThreadCount
 from model_store.bundled import bundled_drafter
 from model_store.check import (
     ModelFileError,
@@ -73,19 +73,10 @@ from native.sampler import SamplerOptions
 log = logging.getLogger(__name__)
 
 LONGEST_DRAFT = 64
-FALLBACK_TEMPLATE = "chatml"
 CALIBRATION_S = 1.5
-_SIZES = (2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48)
-_ROUNDS = 2
 _UNCHECKED = ExactRows(0, 0)
 _ANY_ROWS = ExactRows(1, 0)  # where nothing is ever drafted, every answer is the plain one
 _HEADS_OFF = "The model's own MTP heads are not used"
-
-
-@dataclass
-class _Template:
-    template: ChatTemplate
-    notices: list[str]
 
 
 class LlamaModel:
@@ -120,11 +111,11 @@ class LlamaModel:
             self._context = context
             notices += made.notices
             self.target = LlamaTarget(context)
-            template = self._choose_template(options.chat_template)
-            notices += template.notices
-            self._prompts = PromptBuilder(model, template.template)
+            template, news = choose_template(model, options.chat_template)
+            notices += news
+            self._prompts = PromptBuilder(model, template)
             # Without its prompt's doing, a model may think where its template knows of thoughts.
-            self._thoughts = [pair for pair in TAGS if any(tag in template.template.source for tag in pair)]
+            self._thoughts = [pair for pair in TAGS if any(tag in template.source for tag in pair)]
             self._end_tokens, self._stops = self._find_end(notices)
             self._thought_tags = frozenset(
                 token for tags in TAGS for tag in tags if (token := model.special_tokens.get(tag)) is not None
@@ -141,6 +132,7 @@ class LlamaModel:
             seconds, back = pass_seconds(context, CALIBRATION_S)
             costs = CostCurve(seconds, repeats=made.dropping == "repeat", back=back)
             self.controller = Controller(costs, self._draft_costs)
+            self.threads = ThreadCount(context.options.n_threads, self._use_threads)
         except BaseException:
             self.close()
             raise
@@ -291,6 +283,10 @@ class LlamaModel:
     def _cannot_draft(self) -> bool:
         return self._dropping == "never"
 
+    def _use_threads(self, count: int) -> None:
+        for context in self._contexts():
+            context.use_threads(count)
+
     def _contexts(self) -> list[Context]:
         return [self._context] + ([self._neural.context] if self._neural is not None else [])
 
@@ -311,32 +307,6 @@ class LlamaModel:
         self._no_heads = problem
         notices.append(f"{_HEADS_OFF}: {problem.rstrip('.')}.")
         return model
-
-    def _choose_template(self, chosen: str | None) -> _Template:
-        """The template asked for, else the model's own, else ChatML with a word about it."""
-        model = self._model
-        special = {
-            "bos_token": model.token_text(model.bos) if model.bos is not None else "",
-            "eos_token": model.token_text(model.eos) if model.eos is not None else "",
-        }
-        notices: list[str] = []
-        try:
-            if chosen is not None:
-                return _Template(ChatTemplate(builtin_source(chosen), **special), notices)
-        except TemplateError as error:
-            notices.append(f"The chosen chat template cannot be used: {error}.")
-        own = model.chat_template
-        problem = "it has none"
-        if own:
-            try:
-                return _Template(ChatTemplate(own, **special), notices)
-            except TemplateError as error:
-                problem = f"it cannot be read ({error})"
-        notices.append(
-            f"No usable chat template in this model, {problem}: using ChatML. "
-            "Another one can be chosen in the settings."
-        )
-        return _Template(ChatTemplate(builtin_source(FALLBACK_TEMPLATE), **special), notices)
 
     def _find_end(self, notices: list[str]) -> tuple[frozenset[int], tuple[str, ...]]:
         """End tokens and stop strings: llama.cpp's set, and what the template writes after an answer."""
@@ -391,32 +361,31 @@ class LlamaModel:
         reasons: dict[DrafterName, str] = dict.fromkeys(NEURAL, "no draft model chosen")
         named = request.draft_model_path
         path = Path(named) if named is not None else bundled_drafter(paths.assets_dir(), self._model.path)
-        if path is not None:
-            try:
+        try:
+            if path is not None or self._no_heads is None:
                 neural = self._neural = self._load_neural(path)
                 drafters[neural.name] = neural
-                reasons = {name: f"{shown_name(path)} is of another kind" for name in NEURAL}
+                if path is not None:
+                    reasons = {name: f"{shown_name(path)} is of another kind" for name in NEURAL}
                 del reasons[neural.name]
-            except (ModelFileError, NativeError, EngineError) as error:
-                log.warning("the draft model is not used: %s", error)
-                reasons = dict.fromkeys(NEURAL, str(error))
-                notices.append(f"The draft model is not used: {str(error).rstrip('.')}.")
-        elif self._no_heads is None:
-            try:
-                neural = self._neural = mtp_drafter(self._model, self.target)
-                self._draft_costs[neural.name] = draft_cost(neural)
-                drafters[neural.name] = neural
-                del reasons[neural.name]
-            except NativeError as error:
-                log.warning("the model's MTP heads are not used: %s", error)
-                reasons["mtp"] = str(error)
-                notices.append(f"{_HEADS_OFF}: {str(error).rstrip('.')}.")
-        else:
-            reasons["mtp"] = self._no_heads
+            else:
+                reasons["mtp"] = self._no_heads
+        except (ModelFileError, NativeError, EngineError) as error:
+            what = "The draft model is not used" if path is not None else _HEADS_OFF
+            log.warning("%s: %s", what, error)
+            reasons |= dict.fromkeys(NEURAL if path is not None else ("mtp",), str(error))
+            notices.append(f"{what}: {str(error).rstrip('.')}.")
         return drafters, [*reports, *(DrafterReport(name, reasons.get(name)) for name in NEURAL)]
 
-    def _load_neural(self, path: Path) -> NeuralDrafter:
-        """Raises ModelFileError, EngineError or NativeError, in words for a person."""
+    def _load_neural(self, path: Path | None) -> NeuralDrafter:
+        """The drafter in the file at ``path``, or without one that of the target's own heads.
+
+        Raises ModelFileError, EngineError or NativeError, in words for a person.
+        """
+        if path is None:
+            drafter: NeuralDrafter = mtp_drafter(self._model, self.target)
+            self._draft_costs[drafter.name] = draft_cost(drafter)
+            return drafter
         kind = usable_kind(self._model.path, path)
         model = load_weights(path, self._options, lambda _: True, heads=kind == "mtp")
         try:
@@ -453,40 +422,3 @@ def _no_heads(request: Load, header: GgufHeader) -> str | None:
     except ModelFileError as error:
         return str(error).rstrip(".")
     return None
-
-
-def pass_seconds(context: Context, budget_s: float) -> tuple[dict[int, float], float]:
-    """What passes of several sizes take, by rows, as far as ``budget_s`` seconds reach, and by how much
-    a pass of one row takes longer after one of another size.
-
-    The first pass pages the weights in, before the first message and not during it. Small sizes come
-    first, since they decide most; each is the best of its tries, as noise only ever adds.
-    """
-    began = time.perf_counter()
-    backs: list[float] = []
-
-    def measure(rows: int) -> float:
-        before = time.perf_counter()
-        context.decode([(0, 0, i, True) for i in range(rows)])
-        took = time.perf_counter() - before
-        context.forget(0)
-        return took
-
-    measure(1)
-    best = {1: measure(1)}
-    # To build a graph takes less than a millisecond: nothing beside a large model's pass.
-    is_quick = best[1] < budget_s / 50
-    for rows in _SIZES * _ROUNDS:
-        if rows > context.n_outputs:
-            continue
-        if is_quick:
-            after_another, plain = measure(1), measure(1)
-            backs.append(after_another - plain)
-            best[1] = min(plain, best[1])
-        took = measure(rows)
-        best[rows] = min(took, best.get(rows, took))
-        # The next size takes about twice as long: is there still time for it?
-        if time.perf_counter() - began + 2 * took > budget_s:
-            break
-    back = statistics.median(backs) if backs else 0.0
-    return best, min(max(0.0, back), MOST_BACK * best[1])

@@ -74,6 +74,11 @@ class CostCurve:
         """What a pass of ``rows`` (at least 1) rows would take now; 1.0 while nothing is known."""
         return self._interpolate(rows) * self._speed if self._rows else 1.0
 
+    def slowdown(self, rows: int, seconds: float) -> float:
+        """A pass of ``rows`` rows that took ``seconds``, over what it takes on the machine that was
+        measured at load; 1.0 while nothing is known."""
+        return seconds / self._interpolate(rows) if self._rows else 1.0
+
     def relative(self, rows: int, plain: int = 1) -> float:
         """The same in passes of one row, and the way back to passes of ``plain`` rows included: what the
         decision to draft needs to know."""

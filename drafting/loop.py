@@ -15,6 +15,7 @@ from drafting.drafter import NO_DRAFT, Draft, Interrupted
 from drafting.sequence import Sequence
 from drafting.silence import Silence
 from drafting.target import Row, Target
+from drafting.thread_count import ThreadCount
 from drafting.verification import verify
 
 
@@ -49,12 +50,19 @@ class _Plan(NamedTuple):
 class Loop:
     """Drives one target. Give it sequences with ``add`` and call ``step`` while ``busy``."""
 
-    def __init__(self, target: Target, clock: Callable[[], float], costs: CostCurve | None = None) -> None:
+    def __init__(
+        self,
+        target: Target,
+        clock: Callable[[], float],
+        costs: CostCurve | None = None,
+        threads: ThreadCount | None = None,
+    ) -> None:
         """``clock`` returns seconds and is only used to tell how long things took; ``costs`` learns
-        from every pass that reads no prompt."""
+        from every pass that reads no prompt, and ``threads`` from those whose last bits may differ."""
         self._target = target
         self._clock = clock
         self._costs = costs
+        self._threads = threads
         self._active: list[Sequence] = []
 
     @property
@@ -65,6 +73,8 @@ class Loop:
         """The sequence must have a token that is not computed, and room for one more."""
         sequence.chain.begin(sequence.tokens)
         self._active.append(sequence)
+        if self._threads is not None and sequence.mode == "reproducible":
+            self._threads.hold()
 
     def remove(self, sequence: Sequence) -> None:
         """Stop working on a sequence; its KV cache stays as it is, ``computed`` tokens long."""
@@ -88,13 +98,18 @@ class Loop:
             raise
         decoded = self._clock()
         if self._costs is not None and all(plan.take == 1 for plan in plans):
-            self._costs.observe(len(rows), decoded - drafted)
+            self._learn(self._costs, len(rows), decoded - drafted, decoded)
         steps = [self._commit(plan) for plan in plans]
         ended = self._clock()
         for plan, step in zip(plans, steps, strict=True):
             self._account(plan, len(step.tokens), began, drafted, decoded, ended)
         self._active = [s for s in self._active if s.finished is None]
         return steps
+
+    def _learn(self, costs: CostCurve, rows: int, seconds: float, now: float) -> None:
+        if self._threads is not None and all(s.mode != "reproducible" for s in self._active):
+            self._threads.passed(costs.slowdown(rows, seconds), now)
+        costs.observe(rows, seconds)
 
     def _plan(self, now: float) -> tuple[list[_Plan], list[Row]]:
         """Share the pass among the sequences: pending tokens first, a draft where one is due."""

@@ -173,6 +173,10 @@ class Context(Owned):
 
     # ---- passes
 
+    def use_threads(self, count: int) -> None:
+        """For the passes to come."""
+        lib.llama_set_n_threads(self.handle, count, count)
+
     def decode(self, rows: Sequence[Row]) -> None:
         """Run one pass over ``rows`` (at most n_batch, at most n_outputs of them with logits).
 

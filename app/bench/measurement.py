@@ -34,7 +34,7 @@ class Measurement(Struct, frozen=True, kw_only=True):
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """One mode on one workload: medians over runs, counts summed over them.
+    """One mode on one workload: medians over runs of what took time, and counts of all runs together.
 
     ``speedup`` is the median of the ratios to plain decoding in the same run.
     """
@@ -44,6 +44,8 @@ class Row(Struct, frozen=True, kw_only=True):
     mode: str
     tokens_per_second: float | None
     speedup: float | None
+    drafted: int
+    accepted: int
     acceptance_rate: float | None
     tokens_per_pass: float | None
 
@@ -83,7 +85,7 @@ def rows(measurements: Sequence[Measurement], plain: str) -> list[Row]:
     result: list[Row] = []
     for model, workload, mode in _first_seen((m.model, m.workload, m.mode) for m in measurements):
         mine = _select(measurements, model, workload, mode)
-        drafted = sum(m.drafted for m in mine)
+        drafted, accepted = sum(m.drafted for m in mine), sum(m.accepted for m in mine)
         passes = sum(m.passes for m in mine)
         result.append(
             Row(
@@ -92,7 +94,9 @@ def rows(measurements: Sequence[Measurement], plain: str) -> list[Row]:
                 mode=mode,
                 tokens_per_second=median(m.tokens_per_second for m in mine),
                 speedup=_ratio(mine, _select(measurements, model, workload, plain)),
-                acceptance_rate=sum(m.accepted for m in mine) / drafted if drafted else None,
+                drafted=drafted,
+                accepted=accepted,
+                acceptance_rate=accepted / drafted if drafted else None,
                 tokens_per_pass=sum(m.tokens for m in mine) / passes if passes else None,
             )
         )

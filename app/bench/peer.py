@@ -18,8 +18,8 @@ from typing import IO
 import msgspec
 from msgspec import Struct
 
-from app.bench.player import BenchError
-from app.protocol import EngineOptions
+from app.bench.player import GREEDY, BenchError
+from app.protocol import EngineOptions, SamplingParams
 from model_store.check import ModelFileError, read_model_file
 from model_store.drafting_kind import DraftKind, drafting_kind, heads_inside
 
@@ -93,8 +93,10 @@ class Peer:
         prompts: Sequence[Sequence[int]],
         options: EngineOptions,
         max_tokens: int,
+        sampling: SamplingParams = GREEDY,
+        seed: int = 0,
     ) -> list[Completion]:
-        """One greedy answer for each prompt (a list of token ids), in order. Raises BenchError."""
+        """One answer for each prompt (a list of token ids), in order. Raises BenchError."""
         port = _free_port()
         command = [str(self.binary), *_arguments(model, options, port), "--spec-type", spec_type]
         if spec_type.startswith("draft") and draft_model is not None:
@@ -105,7 +107,8 @@ class Peer:
             _guarded(command, log) as server,
         ):
             _wait_until_ready(server, port, log)
-            return [_complete(server, port, prompt, max_tokens, log) for prompt in prompts]
+            how = _sampling(sampling) | {"n_predict": max_tokens, "seed": seed}
+            return [_complete(server, port, {"prompt": list(prompt), **how}, log) for prompt in prompts]
 
 
 def _draft_types(draft_model: Path) -> tuple[str, ...]:
@@ -185,16 +188,25 @@ def _wait_until_ready(server: subprocess.Popen[bytes], port: int, log: IO[bytes]
     raise BenchError(f"the peer was not ready after {_START_S:.0f} s")
 
 
-def _complete(
-    server: subprocess.Popen[bytes], port: int, prompt: Sequence[int], max_tokens: int, log: IO[bytes]
-) -> Completion:
-    request = {
-        "prompt": list(prompt),
-        "n_predict": max_tokens,
-        "temperature": 0,
-        "cache_prompt": False,
-        "return_tokens": True,
+def _sampling(sampling: SamplingParams) -> dict[str, object]:
+    """The same for the server, which would put further samplers into its chain."""
+    return {
+        "samplers": ["penalties", "top_k", "top_p", "min_p", "temperature"],
+        "temperature": sampling.temperature,
+        "top_k": sampling.top_k,
+        "top_p": sampling.top_p,
+        "min_p": sampling.min_p,
+        "repeat_last_n": sampling.penalty_last_n,
+        "repeat_penalty": sampling.repeat_penalty,
+        "frequency_penalty": sampling.frequency_penalty,
+        "presence_penalty": sampling.presence_penalty,
     }
+
+
+def _complete(
+    server: subprocess.Popen[bytes], port: int, request: dict[str, object], log: IO[bytes]
+) -> Completion:
+    request = request | {"cache_prompt": False, "return_tokens": True}
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_ANSWER_S)
     try:
         headers = {"Content-Type": "application/json"}

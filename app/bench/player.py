@@ -115,10 +115,12 @@ class Player:
         drafting: DraftingParams,
         max_tokens: int,
         script: Sequence[str] = (),
+        sampling: SamplingParams = GREEDY,
     ) -> list[Done]:
         """One answer for each turn, from a cold start. Raises BenchError.
 
-        ``script`` holds answers of an earlier run: turns after the first then follow on those,
+        A drawn one has a seed of its own: named, it would ask for a reproducible answer, which accepts
+        less. ``script`` holds answers of an earlier run: turns after the first then follow on those,
         whatever this run said, so that all runs answer the same prompts.
         """
         self.load(workload.n_ctx)
@@ -128,7 +130,7 @@ class Player:
             messages.append(ChatMessage("user", turn))
             request = self._client.generate(
                 messages,
-                sampling=GREEDY,
+                sampling=sampling,
                 drafting=drafting,
                 max_tokens=max_tokens,
                 started_at=STARTED_AT,

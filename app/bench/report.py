@@ -14,9 +14,12 @@ _ALL = "all workloads (geometric means)"
 
 
 def as_object(outcome: Outcome, machine: Machine) -> dict[str, object]:
-    """What ``--json`` prints; ``ratios`` is empty without a peer."""
+    """What ``--json`` prints; ``ratios`` is empty without a peer, ``max_draft`` null without a limit."""
     return {
         "machine": machine,
+        "runs": outcome.runs,
+        "temperature": outcome.temperature,
+        "max_draft": outcome.max_draft,
         "rows": outcome.rows,
         "peer_rows": outcome.peer_rows,
         "ratios": outcome.ratios,
@@ -29,6 +32,10 @@ def as_text(outcome: Outcome, machine: Machine) -> str:
         f"{machine.cpu}, {machine.cores} cores, {machine.threads} threads, "
         f"{machine.memory_bytes / 2**30:.1f} GiB, {machine.os}"
     ]
+    if outcome.max_draft is not None:
+        lines.append(f"drafts hold at most {outcome.max_draft} token{'s' if outcome.max_draft > 1 else ''}")
+    if outcome.temperature > 0:
+        lines.append(_drawn(outcome))
     for model in dict.fromkeys(row.model for row in outcome.rows):
         ours = [row for row in outcome.rows if row.model == model]
         peers = [row for row in outcome.peer_rows if row.model == model]
@@ -44,6 +51,15 @@ def as_text(outcome: Outcome, machine: Machine) -> str:
         if peers:
             lines += ["", *_against_peer([r for r in outcome.ratios if r.model == model], ours, peers)]
     return "\n".join(lines)
+
+
+def _drawn(outcome: Outcome) -> str:
+    """What is compared where no two answers are alike."""
+    runs = f"all {outcome.runs} runs together" if outcome.runs > 1 else "one run, which says little"
+    return (
+        f"temperature {outcome.temperature:g}: every answer is another; "
+        f"accepted and tokens/pass are those of {runs}"
+    )
 
 
 def _row(name: str, row: Row, width: int) -> str:

@@ -17,7 +17,7 @@ from app.bench.player import BenchError, Player
 from app.bench.prompt_ids import PromptIds
 from app.bench.workloads import Workload
 from app.engine_client import WORKER_COMMAND
-from app.protocol import NEURAL, Done, DraftingParams, EngineOptions, ModelReport
+from app.protocol import NEURAL, Done, DraftingParams, EngineOptions, ModelReport, SamplingParams
 
 Progress = Callable[[int, int, str], None]
 """Told before each conversation: how many are done, of how many, and what comes now."""
@@ -26,7 +26,8 @@ Progress = Callable[[int, int, str], None]
 @dataclass(frozen=True, kw_only=True)
 class Plan:
     """What to measure. ``modes`` must contain ``off``: speed-ups are relative to it. Without
-    ``peer_modes`` the peer is measured in all that it offers."""
+    ``peer_modes`` the peer is measured in all that it offers. ``max_draft`` is the longest draft in
+    tokens (1 to 64), None for each drafter's own."""
 
     models: tuple[Path, ...]
     workloads: tuple[Workload, ...]
@@ -34,6 +35,8 @@ class Plan:
     runs: int
     max_tokens: int
     options: EngineOptions
+    temperature: float = 0.0
+    max_draft: int | None = None
     draft_model: Path | None = None
     peer: Peer | None = None
     peer_modes: tuple[str, ...] | None = None
@@ -42,7 +45,8 @@ class Plan:
 
 @dataclass(frozen=True)
 class Outcome:
-    """``engine`` is llama.cpp's build, as the worker names it; ``skipped`` says what was left out."""
+    """``engine`` is llama.cpp's build, as the worker names it; ``skipped`` says what was left out.
+    ``runs``, ``temperature`` and ``max_draft`` are the plan's."""
 
     engine: str
     threads: int
@@ -50,13 +54,16 @@ class Outcome:
     peer_rows: list[Row]
     ratios: list[Ratio]
     skipped: tuple[str, ...] = ()
+    runs: int = 1
+    temperature: float = 0.0
+    max_draft: int | None = None
 
 
 @dataclass(frozen=True)
 class _Model:
     """What one model's measurements need. ``scripts`` and ``prompts`` are by workload name.
 
-    Turns after the first of a conversation follow on the answers of one plain run that is not
+    Turns after the first of a conversation follow on the answers of one plain, greedy run that is not
     measured, so that every mode, and the peer, is asked the same.
     """
 
@@ -73,6 +80,7 @@ class Runner:
 
     def __init__(self, plan: Plan, progress: Progress) -> None:
         self._plan = plan
+        self._sampling = SamplingParams(temperature=plan.temperature)
         self._progress = progress
         self._spec_types: tuple[str, ...] = ()
         self._ours: list[Measurement] = []
@@ -107,6 +115,9 @@ class Runner:
             rows(self._peers, PLAIN),
             compared,
             tuple(self._skipped),
+            plan.runs,
+            plan.temperature,
+            plan.max_draft,
         )
 
     @property
@@ -170,7 +181,12 @@ class Runner:
         self._tell(model.path, workload, mode)
         script = [answer.text for answer in model.scripts.get(workload.name, [])]
         answers = model.player.play(
-            workload, workload.primary, drafting_of(mode), self._plan.max_tokens, script
+            workload,
+            workload.primary,
+            drafting_of(mode, self._plan.max_draft),
+            self._plan.max_tokens,
+            script,
+            self._sampling,
         )
         self._ours.append(measurement(model.path.stem, workload.name, mode, run, answers))
 
@@ -189,6 +205,8 @@ class Runner:
                 n_threads=model.report.n_threads,
             ),
             self._plan.max_tokens,
+            self._sampling,
+            run,
         )
         self._peers.append(_peer_measurement(model.path.stem, workload.name, spec_type, run, completions))
 
@@ -217,7 +235,11 @@ def _chosen_types(offered: tuple[str, ...], wanted: tuple[str, ...] | None) -> t
 def _peer_measurement(
     model: str, workload: str, spec_type: str, run: int, completions: Sequence[Completion]
 ) -> Measurement:
-    """All turns of a conversation together, from the server's own timings."""
+    """All turns of a conversation together, from the server's own timings.
+
+    It counts as we do, but for an answer that ends with a drafted token: if that was the last of its
+    draft, there seems to be a pass less, and if not, the token is not among the accepted ones.
+    """
     timings = [completion.timings for completion in completions]
     tokens = sum(t.predicted_n for t in timings)
     accepted = sum(t.draft_n_accepted for t in timings)

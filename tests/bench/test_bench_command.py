@@ -18,7 +18,7 @@ from app.bench.workloads import Conversation, Workload
 from app.bench_command import plan_of, run_bench
 from app.cli import UsageError, main
 from app.fake_script import FakeReply, FakeScript
-from app.protocol import DraftingParams, EngineOptions
+from app.protocol import DraftingParams, EngineOptions, SamplingParams
 from tests.bench.fake_server import write_fake_server
 from tests.session import fake_command
 from tests.tiny_gguf import Tiny, write_llama
@@ -74,6 +74,8 @@ def test_the_table_for_people(t0: Path) -> None:
         (["--modes", ","], 2, "empty"),
         (["--workloads", "poetry"], 2, "poetry"),
         (["--runs", "0"], 2, "0"),
+        (["--temperature", "-1"], 2, "-1"),
+        (["--max-draft", "65"], 2, "64"),
         (["--draft-model", "gone.gguf"], 2, "gone.gguf"),
         (["--peer", "gone/llama-server"], 2, "gone/llama-server"),
         (["--peer-modes", "none"], 2, "--peer"),
@@ -100,6 +102,31 @@ def test_a_peer_in_some_of_its_modes(t0: Path, tmp_path: Path) -> None:
     assert [row["mode"] for row in json.loads(done.stdout)["peer_rows"]] == ["none", "ngram-mod"]
     done = run(*chosen, *peer, "magic")
     assert (done.returncode, done.stdout) == (2, "") and "'magic'" in done.stderr
+
+
+def test_temperature_and_longest_draft_reach_us_and_the_peer(
+    t0: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "server.log"
+    monkeypatch.setenv("FAKE_SERVER_LOG", str(log))
+    head = write_llama(tmp_path / "draft.gguf")
+    done = run(
+        *("-m", str(t0), "--draft-model", str(head), "--workloads", "chat", "--modes", "draft"),
+        *("--runs", "2", "--max-tokens", "12", "--threads", "1", "--temperature", "0.8", "--max-draft", "2"),
+        "--json",
+        *("--peer", str(write_fake_server(tmp_path)), "--peer-modes", "draft-simple"),
+    )
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert (report["runs"], report["temperature"], report["max_draft"]) == (2, 0.8, 2)
+    drafted = next(row for row in report["rows"] if row["mode"] == "draft")
+    assert 0 < drafted["accepted"] <= drafted["drafted"] and drafted["tokens_per_pass"] <= 3
+    notes = [json.loads(line) for line in log.read_text().splitlines()]
+    for started in (note["arguments"] for note in notes if "arguments" in note):
+        assert started[started.index("--spec-draft-n-max") + 1] == "2"
+    asked = [note["request"] for note in notes if "request" in note]
+    assert {request["temperature"] for request in asked} == {0.8}
+    assert sorted(request["seed"] for request in asked) == [0, 0, 1, 1]  # each run, plain and drafted
 
 
 def test_a_peer_that_dies_fails_the_bench_in_one_line(
@@ -133,8 +160,9 @@ def test_a_draft_model_that_does_not_fit_is_refused(t0: Path, tmp_path: Path) ->
 
 def options(**given: object) -> argparse.Namespace:
     names = ("model", "draft_model", "workloads", "modes", "runs", "max_tokens", "threads", "plot", "peer")
-    names += ("peer_modes",)
-    return argparse.Namespace(**(dict.fromkeys(names) | {"quick": False, "json": False} | given))
+    names += ("peer_modes", "max_draft")
+    fixed = {"quick": False, "json": False, "temperature": 0.0}
+    return argparse.Namespace(**(dict.fromkeys(names) | fixed | given))
 
 
 def test_quick_is_a_smaller_plan_and_what_is_asked_for_wins(t0: Path) -> None:
@@ -207,6 +235,13 @@ def test_every_conversation_starts_cold_in_a_home_of_its_own(
         assert again[1].stats.reused_tokens > 0
         assert [a.token_ids for a in again] == [a.token_ids for a in first]
     assert os.environ["SLIPSTREAM_HOME"] == str(private_home) and not home.exists()
+
+
+def test_drawn_answers_have_seeds_of_their_own(t0: Path) -> None:
+    sampling = SamplingParams(temperature=2.0)
+    with Player(t0, options=EngineOptions(n_threads=1)) as player:
+        one, two = (player.play(CHAT, CHAT.primary, OFF, 16, sampling=sampling)[0] for _ in range(2))
+    assert one.seed != two.seed and one.token_ids != two.token_ids
 
 
 def test_a_worker_that_dies_ends_the_measurement(tmp_path: Path) -> None:

@@ -29,3 +29,11 @@ def test_what_a_mode_asks_for() -> None:
     }
     with pytest.raises(KeyError):
         drafting_of("magic")
+
+
+def test_a_longest_draft_holds_for_every_drafter() -> None:
+    for name in mode_names(NEURAL):
+        drafting = drafting_of(name, 5)
+        assert drafting.max_draft == 5 and drafting.links == drafting_of(name).links
+        # which is more than a neural drafter drafts when nothing is said
+        assert [drafting.parameters.of(kind).n_max for kind in NEURAL] == [5] * len(NEURAL)

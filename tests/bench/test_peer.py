@@ -8,12 +8,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import psutil
 import pytest
 
 from app.bench.peer import Peer
 from app.bench.player import BenchError
-from app.protocol import EngineOptions
+from app.protocol import EngineOptions, SamplingParams
 from tests.bench.fake_server import write_fake_server
 from tests.models.qwen35 import write_qwen35
 from tests.tiny_gguf import write_llama
@@ -71,6 +72,27 @@ def test_each_play_is_a_fresh_server_with_our_sizes_and_our_tokens(peer: Peer, l
     assert [c.timings.predicted_per_second for c in plain] == [100.0, 100.0]
     assert (drafted[0].timings.draft_n, drafted[0].timings.draft_n_accepted) == (4, 2)
     assert not any(psutil.pid_exists(note["pid"]) for note in (first, second))
+
+
+def test_it_samples_as_we_do(peer: Peer, log: Path) -> None:
+    settings = SamplingParams(
+        temperature=0.7,
+        top_k=20,
+        top_p=0.9,
+        min_p=0.02,
+        repeat_penalty=1.1,
+        frequency_penalty=0.2,
+        presence_penalty=0.3,
+        penalty_last_n=32,
+    )
+    peer.play(MODEL, None, "none", [[1]], OPTIONS, 8, settings, 3)
+    request = notes(log)[1]["request"]
+    ours = msgspec.structs.asdict(settings)
+    ours["repeat_last_n"] = ours.pop("penalty_last_n")
+    del ours["logit_bias"]
+    assert request | ours == request and request["seed"] == 3
+    # its other samplers (dry, xtc, ...) are not ours
+    assert request["samplers"] == ["penalties", "top_k", "top_p", "min_p", "temperature"]
 
 
 @pytest.mark.parametrize(("dies", "words"), [("start", "not to my taste"), ("answer", "GGML_ASSERT")])

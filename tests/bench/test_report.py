@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 
 import msgspec
+import pytest
 
 from app.bench.machine import Machine, this_machine
 from app.bench.measurement import ratios, rows
@@ -32,7 +34,7 @@ def outcome(*, peer: bool) -> Outcome:
     ]
     peers = theirs if peer else []
     compared = ratios(ours, peers, plain="off", peer_plain="none") if peer else []
-    return Outcome("b1", 2, rows(ours, "off"), rows(peers, "none"), compared)
+    return Outcome("b1", 2, rows(ours, "off"), rows(peers, "none"), compared, runs=2)
 
 
 def test_the_table_has_a_block_for_each_workload_and_the_means() -> None:
@@ -62,10 +64,23 @@ def test_with_a_peer_it_says_how_we_compare_to_its_best() -> None:
 
 def test_the_object_has_the_fields_that_programs_read() -> None:
     report = json.loads(msgspec.json.encode(as_object(outcome(peer=True), MACHINE)))
-    assert set(report) == {"machine", "rows", "peer_rows", "ratios"}
-    keys = {"model", "workload", "mode", "tokens_per_second", "speedup", "acceptance_rate", "tokens_per_pass"}
+    keys = {"machine", "rows", "peer_rows", "ratios", "runs", "temperature", "max_draft"}
+    assert set(report) == keys
+    assert (report["runs"], report["temperature"], report["max_draft"]) == (2, 0.0, None)
+    keys = {"model", "workload", "mode", "tokens_per_second", "speedup", "tokens_per_pass"}
+    keys |= {"drafted", "accepted", "acceptance_rate"}
     assert all(set(row) == keys for row in [*report["rows"], *report["peer_rows"]])
     assert report["rows"][0]["acceptance_rate"] is None
+
+
+@pytest.mark.parametrize(
+    ("runs", "words"), [(2, "those of all 2 runs together"), (1, "those of one run, which says little")]
+)
+def test_drawn_answers_and_short_drafts_are_said_above_the_table(runs: int, words: str) -> None:
+    drawn = dataclasses.replace(outcome(peer=True), runs=runs, temperature=0.8, max_draft=1)
+    _, limit, how = as_text(drawn, MACHINE).partition("\n\n")[0].splitlines()
+    assert limit == "drafts hold at most 1 token"
+    assert how.startswith("temperature 0.8: every answer is another") and how.endswith(words)
 
 
 def test_this_machine_is_described() -> None:

@@ -122,6 +122,16 @@ def test_logits_are_a_view_of_the_wanted_rows_in_order(context: Context) -> None
         np.testing.assert_allclose(context.logits()[0], both[row], atol=1e-4)
 
 
+def test_the_number_of_threads_may_change_between_passes(context: Context) -> None:
+    rows = [(0, 40 + i, i, i == 7) for i in range(8)]
+    context.decode(rows)
+    before = context.logits().copy()
+    context.use_threads(3)
+    context.rewind(0, 0)
+    context.decode(rows)
+    np.testing.assert_allclose(context.logits(), before, atol=1e-4)
+
+
 def test_rewind_makes_the_cache_as_if_it_had_never_been(context: Context) -> None:
     context.decode(_rows([10, 11, 12]))
     fresh = context.logits()[0].copy()
