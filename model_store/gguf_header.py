@@ -133,9 +133,10 @@ def read_header(
 ) -> GgufHeader:
     """Read the header of ``path`` and check that the file holds all the data it announces.
 
-    Arrays are skipped, except those named in ``keep_arrays`` with at most ``most_items`` items. The
-    arrays of strings named in ``hash_arrays`` are hashed from the item given there on. What is kept of
-    one file is bounded: 1 MiB of keys and values, and 16 MiB of strings in the arrays that are kept.
+    Arrays are skipped, except those named in ``keep_arrays`` with at most ``most_items`` items; ``{arch}``
+    in a name stands for the architecture, where the file says it first. The arrays of strings named in
+    ``hash_arrays`` are hashed from the item given there on. What is kept of one file is bounded: 1 MiB of
+    keys and values, and 16 MiB of strings in the arrays that are kept.
     Raises TruncatedGguf when the file ends too early, GgufError for any other damage, and OSError
     when it cannot be read.
     """
@@ -180,6 +181,7 @@ class _Scanner:
         self._cursor = cursor
         self._keep_arrays = keep_arrays
         self._most_items = most_items
+        self._metadata: dict[str, MetadataValue] = {}
         self._hash_arrays = hash_arrays
         self._kept = 0  # bytes of keys and values
         self._kept_in_arrays = 0  # bytes of strings
@@ -193,7 +195,7 @@ class _Scanner:
             raise GgufError(f"damaged: it claims {pair_count:,} metadata entries")
         if tensor_count > _MAX_TENSORS:
             raise GgufError(f"damaged: it claims {tensor_count:,} tensors")
-        metadata: dict[str, MetadataValue] = {}
+        metadata = self._metadata
         stopped = False
         for _ in range(pair_count):
             key = self._name("metadata key", _MAX_KEY)
@@ -303,7 +305,7 @@ class _Scanner:
         cursor.require(count * size)
         if not skip_items:
             return Skipped(name, count)
-        kept = key in self._keep_arrays and count <= self._most_items
+        kept = self._is_wanted(key) and count <= self._most_items
         if kind != _STRING:
             if kept:
                 return tuple(self._scalar(key, kind) for _ in range(count))
@@ -322,6 +324,14 @@ class _Scanner:
         digest = hashlib.sha256()
         cursor.skip_strings(count - unhashed, digest)
         return Skipped("string", count, digest.digest())
+
+    def _is_wanted(self, key: str) -> bool:
+        if key in self._keep_arrays:
+            return True
+        architecture = self._metadata.get("general.architecture")
+        if not isinstance(architecture, str) or not key.startswith(f"{architecture}."):
+            return False
+        return "{arch}" + key.removeprefix(architecture) in self._keep_arrays
 
     def _strings(self, count: int) -> tuple[str, ...] | Skipped:
         """The next ``count`` strings, unless they are too long to be kept."""

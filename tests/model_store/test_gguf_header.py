@@ -25,6 +25,7 @@ from tests.model_store.raw_gguf import (
     STRING,
     TENSORS,
     U8,
+    U32,
     U64,
     Raw,
     RawTensor,
@@ -89,6 +90,23 @@ def test_keeps_small_arrays_that_are_asked_for(file: Path) -> None:
     header = read_header(file, keep_arrays=("a.layers", "a.long"))
     assert header.metadata["a.layers"] == ("x", "y")
     assert header.metadata["a.long"] == Skipped("float32", 5000)
+
+
+def test_keeps_arrays_of_whatever_architecture_it_is(file: Path) -> None:
+    heads = Raw(ARRAY, struct.pack("<IQ2I", U32, 2, 8, 4))
+    after = {**CHAT, "llama.attention.head_count_kv": heads, "llamas.attention.head_count_kv": heads}
+    file.write_bytes(gguf(after))
+    header = read_header(file, keep_arrays=("{arch}.attention.head_count_kv",))
+    assert header.numbers("{arch}.attention.head_count_kv") == (8, 4)
+    assert header.metadata["llamas.attention.head_count_kv"] == Skipped("uint32", 2)
+    before = {"llama.attention.head_count_kv": heads, **CHAT}
+    file.write_bytes(gguf(before))
+    assert (
+        read_header(file, keep_arrays=("{arch}.attention.head_count_kv",)).numbers(
+            "{arch}.attention.head_count_kv"
+        )
+        == ()
+    )
 
 
 def test_version_2_and_another_alignment(file: Path) -> None:
