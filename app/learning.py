@@ -11,9 +11,9 @@ from filelock import Timeout
 
 from app.answer_file import MAX_BYTES, AnswerFileError, decode, encode
 from app.answers_folder import SUFFIX, lock_answers
-from app.files import write_atomically
 from drafting.follower_counts import Ints
 from drafting.past_answers import PastAnswers
+from model_store.files import write_atomically
 
 log = logging.getLogger(__name__)
 

@@ -10,7 +10,6 @@ import msgspec
 from msgspec import Meta, Struct
 
 from app import paths
-from app.files import write_atomically
 from app.protocol import (
     DRAFTERS,
     DrafterName,
@@ -20,6 +19,7 @@ from app.protocol import (
     SamplingParams,
 )
 from drafting.parameters import LinkParameters
+from model_store.files import write_atomically
 
 log = logging.getLogger(__name__)
 

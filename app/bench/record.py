@@ -14,9 +14,9 @@ import msgspec
 from app.bench.player import BenchError, Player
 from app.bench.prompt_ids import PromptIds
 from app.bench.workloads import load_workloads
-from app.files import write_atomically
 from app.protocol import DraftingParams, EngineOptions
 from drafting.replay import Recording, Trace
+from model_store.files import write_atomically
 from model_store.starter import starter_path
 
 
