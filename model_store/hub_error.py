@@ -144,13 +144,18 @@ def _status_error(error: HfHubHTTPError, repo: str, endpoint: str, now: float) -
     if status == 401:
         return HubError(
             "unauthorised",
-            "The Hub does not accept your access token: "
-            + (f"{_TOKEN} that is valid." if sent_token else f"{_TOKEN}."),
+            "The Hub does not accept your access token, which may have expired: make a new one at "
+            "huggingface.co/settings/tokens and put it into the token field."
+            if sent_token
+            else f"The Hub wants to know who asks for {repo}: {_TOKEN}.",
             link=f"{constants._HF_DEFAULT_ENDPOINT}/settings/tokens",
         )
     if status == 403:
         return HubError(
-            "unauthorised", f"Your access token does not allow {repo}: {_TOKEN} that may read it.", link=link
+            "unauthorised",
+            f"Your access token may not read {repo}: make one that may at "
+            "huggingface.co/settings/tokens and put it into the token field.",
+            link=link,
         )
     if status == 404:
         return HubError("not_found", f"{repo} was not found: check its name.", link=link)
