@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from operator import length_hint
 from typing import Protocol
 
 IMPLAUSIBLE = 1 << 44  # bytes; no file is that long, so a length beyond it is damage and not truncation
@@ -90,10 +91,13 @@ class Cursor:
             self.require(8)
             self._fill(8)
             buffer, at = self._buffer, self._at
-            last = len(buffer) - 8
-            while count and at <= last:
-                at += 8 + unpack(buffer, at)[0]
-                count -= 1
+            strings = iter(range(count))
+            try:
+                for _ in strings:
+                    at += 8 + unpack(buffer, at)[0]
+                count = 0
+            except (struct.error, OverflowError):  # the length of this one lies behind the buffer
+                count = length_hint(strings) + 1
             passed = at - self._at
             while digest is not None and passed:
                 part = self.take(min(passed, _WINDOW))

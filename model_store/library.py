@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import os
-import re
 import threading
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from model_store.check import describe_os_error, shown_name
-from model_store.classify import Kind, classify
-from model_store.gguf_header import GgufError, GgufHeader, read_header
+from model_store.classify import Kind
+from model_store.imported import Imported
+from model_store.scan import Scan
+from model_store.scan_cache import ScanCache
 from model_store.split import split_name
 
 _MAX_DEPTH = 6  # folders below the models folder
-_MAX_CACHED = 10_000
+_BETWEEN_PARTS = 0.25  # seconds
 
 
 @dataclass(frozen=True, slots=True)
 class ModelEntry:
-    """One model. ``problem`` says why it cannot be used; ``size_bytes`` counts all parts on disk."""
+    """One model. ``problem`` says why it cannot be used; ``size_bytes`` counts all parts on disk.
+
+    ``fingerprint`` is that of its tokenizer. ``program`` names the other program whose file this is.
+    """
 
     path: Path
     name: str
@@ -30,48 +35,97 @@ class ModelEntry:
     problem: str | None
     architecture: str
     description: str
+    fingerprint: str | None = None
+    program: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class _Scan:
-    kind: Kind
-    problem: str | None
-    architecture: str
-    description: str
+class Listing:
+    """Models sorted by name; ``unread`` more are found, and their files are still to be read."""
+
+    entries: tuple[ModelEntry, ...]
+    unread: int = 0
 
 
-# ctime is in the key because a change of permissions or a copied-back mtime shows only there
-_CacheKey = tuple[str, int, int, int, int]
-_cache: dict[_CacheKey, _Scan] = {}
-_cache_lock = threading.Lock()
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A model of one or more parts, of which ``path`` is there."""
+
+    path: Path
+    name: str
+    parts: tuple[Path, ...]
+    program: str | None = None
 
 
-def list_models(folder: Path) -> list[ModelEntry]:
-    """List the GGUF files in ``folder`` and up to six folders below, sorted by name.
+_memory = ScanCache()
 
-    A split model is one entry, that of its first part. Never raises for what it finds; a folder
-    that is missing or unreadable is empty. May take long on a slow disk: not for a GUI thread.
+
+def list_models(
+    folder: Path,
+    cache: ScanCache = _memory,
+    imported: Sequence[Imported] = (),
+    *,
+    on_part: Callable[[Listing], None] | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> list[ModelEntry]:
+    """List the GGUF files in ``folder`` and up to six folders below, and the imported ones, by name.
+
+    A split model is one entry, that of its first part. Never raises for what it finds; a folder that
+    is missing or unreadable is empty. May take long on a slow disk: not for a GUI thread. ``on_part``
+    gets what the cache knows before any file is opened, and then what is read, a few times a second.
+    When ``stopped`` turns true, the rest is left out.
     """
-    entries: list[ModelEntry] = []
-    seen_splits: set[Path] = set()
-    for path in _gguf_files(folder):
-        split = split_name(path)
-        if split is None:
-            entries.append(_entry(path, path.stem, (path,)))
-        elif split.parts[0] not in seen_splits:
-            seen_splits.add(split.parts[0])
-            entries.append(_entry(path, split.stem, split.parts))
-    repeated = {name for name, count in Counter(entry.name for entry in entries).items() if count > 1}
-    entries = [
-        replace(entry, name=f"{shown_name(entry.path.parent)}/{entry.name}")
-        if entry.name in repeated and entry.path.parent != folder
-        else entry
-        for entry in entries
-    ]
-    return sorted(entries, key=lambda entry: (entry.name.casefold(), str(entry.path)))
+    found = list(_found(folder, imported))
+    entries = [_entry(model, cache.known) for model in found]
+    unread = [number for number, entry in enumerate(entries) if entry is None]
+    if on_part is not None and unread:
+        on_part(Listing(_sorted(entries, folder), len(unread)))
+    last = time.monotonic()
+    for count, number in enumerate(unread, start=1):
+        if stopped():
+            break
+        entries[number] = _entry(found[number], cache.scan)
+        if on_part is not None and count < len(unread) and time.monotonic() - last >= _BETWEEN_PARTS:
+            on_part(Listing(_sorted(entries, folder), len(unread) - count))
+            last = time.monotonic()
+    cache.save()
+    return list(_sorted(entries, folder))
 
 
-def _gguf_files(folder: Path) -> Iterator[Path]:
+class BackgroundScan:
+    """Lists models in a thread of its own, and tells ``on_listing``, in that thread, what it has so far;
+    the last time with nothing unread, unless it was stopped."""
+
+    def __init__(
+        self,
+        folder: Path,
+        cache: ScanCache,
+        imported: Sequence[Imported],
+        on_listing: Callable[[Listing], None],
+    ) -> None:
+        self._stopped = threading.Event()
+
+        def run() -> None:
+            stopped = self._stopped.is_set
+            entries = list_models(folder, cache, imported, on_part=on_listing, stopped=stopped)
+            if not stopped():
+                on_listing(Listing(tuple(entries)))
+
+        # A file on a disk that hangs must not keep the program from ending.
+        self._thread = threading.Thread(target=run, name="model scan", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends after the file that is being read."""
+        self._stopped.set()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Whether it has ended, within ``timeout`` seconds."""
+        self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+
+def gguf_files(folder: Path) -> Iterator[Path]:
     """GGUF files below ``folder``; links are followed, but no folder is visited twice."""
     visited: set[tuple[int, int]] = set()
     pending = [(folder, 0)]
@@ -99,74 +153,73 @@ def _gguf_files(folder: Path) -> Iterator[Path]:
                 yield Path(child.path)
 
 
-def _entry(found: Path, stem: str, parts: tuple[Path, ...]) -> ModelEntry:
-    """The entry of a model of one or more parts, of which ``found`` is there."""
+def _found(folder: Path, imported: Sequence[Imported]) -> Iterator[_Found]:
+    listed: set[Path] = set()
+    for path in gguf_files(folder):
+        split = split_name(path)
+        first = split.parts[0] if split is not None else path
+        if first not in listed:
+            listed.add(first)
+            yield _Found(path, split.stem if split else path.stem, split.parts if split else (path,))
+    for model in imported:
+        if model.path not in listed:
+            split = split_name(model.path)
+            parts = split.parts if split is not None else (model.path,)
+            yield _Found(model.path, model.name, parts, model.program)
+
+
+def _sorted(entries: Sequence[ModelEntry | None], folder: Path) -> tuple[ModelEntry, ...]:
+    """The entries that are there, each with a name of its own where its folder or program gives one."""
+    there = [entry for entry in entries if entry is not None]
+    repeated = {name for name, count in Counter(entry.name for entry in there).items() if count > 1}
+    named: list[ModelEntry] = []
+    for entry in there:
+        name = entry.name
+        if name in repeated and entry.program is not None:
+            name = f"{name} ({entry.program})"
+        elif name in repeated and entry.path.parent != folder:
+            name = f"{shown_name(entry.path.parent)}/{name}"
+        named.append(replace(entry, name=name))
+    return tuple(sorted(named, key=lambda entry: (entry.name.casefold(), str(entry.path))))
+
+
+def _entry(model: _Found, scan: Callable[[Path, os.stat_result], Scan | None]) -> ModelEntry | None:
+    """The entry of a model; None when ``scan`` does not know one of its parts."""
     sizes: list[int] = []
-    scans: list[_Scan] = []
+    scans: list[Scan] = []
     missing: list[int] = []
-    for number, part in enumerate(parts, start=1):
+    for number, part in enumerate(model.parts, start=1):
         try:
             status = part.stat()
             sizes.append(status.st_size)
-            scans.append(_scan(part, status))
+            known = scan(part, status)
+            if known is None:
+                return None
+            scans.append(known)
         except FileNotFoundError:
-            if len(parts) == 1:
-                scans.append(_Scan("other", "cannot be read: the link leads nowhere", "", ""))
-            else:
+            if len(model.parts) > 1:
                 missing.append(number)
+            elif model.program is not None and not part.is_symlink():
+                scans.append(Scan("other", "it was moved or deleted since it was imported"))
+            else:
+                scans.append(Scan("other", "cannot be read: the link leads nowhere"))
         except OSError as error:
-            scans.append(_Scan("other", describe_os_error(error), "", ""))
+            scans.append(Scan("other", describe_os_error(error)))
     problem = next((scan.problem for scan in scans if scan.problem is not None), None)
     if missing:
-        problem = f"incomplete (part {missing[0]} of {len(parts)} is missing)"
+        count = len(model.parts)
+        problem = f"incomplete (part {missing[0]} of {count} is missing)"
         if len(missing) > 1:
-            problem = f"incomplete ({len(missing)} of {len(parts)} parts are missing)"
-    first = scans[0] if scans else _Scan("other", None, "", "")  # none: all gone since they were listed
+            problem = f"incomplete ({len(missing)} of {count} parts are missing)"
+    first = scans[0] if scans else Scan("other")  # none: all gone since they were listed
     return ModelEntry(
-        path=found if 1 in missing else parts[0],
-        name=stem.encode("utf-8", "surrogateescape").decode("utf-8", "replace"),
+        path=model.path if 1 in missing else model.parts[0],
+        name=model.name.encode("utf-8", "surrogateescape").decode("utf-8", "replace"),
         kind=first.kind,
         size_bytes=sum(sizes),
         problem=problem,
         architecture=first.architecture,
         description=first.description,
+        fingerprint=first.fingerprint,
+        program=model.program,
     )
-
-
-def _scan(path: Path, status: os.stat_result) -> _Scan:
-    """What the file is, from the cache while it is unchanged. Raises OSError."""
-    key = (str(path), status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-    with _cache_lock:
-        cached = _cache.get(key)
-    if cached is not None:
-        return cached
-    try:
-        header = read_header(path)
-    except GgufError as error:
-        scan = _Scan("other", str(error), "", "")
-    else:
-        classified = classify(header)
-        noun = None if classified.kind == "chat" else re.sub("^an? ", "", classified.noun)
-        scan = _Scan(classified.kind, None, header.architecture, _description(header, noun))
-    with _cache_lock:
-        if len(_cache) >= _MAX_CACHED:
-            _cache.clear()
-        _cache[key] = scan
-    return scan
-
-
-def _description(header: GgufHeader, noun: str | None) -> str:
-    """A line such as "llama, 135M, Q4_1, context 8,192"."""
-    weights: Counter[str] = Counter()
-    for tensor in header.tensors:
-        weights[tensor.type] += tensor.size
-    context = header.number("{arch}.context_length")
-    words = [
-        noun,
-        header.architecture,
-        header.text("general.size_label"),
-        weights.most_common(1)[0][0] if weights else None,
-        f"context {context:,}" if context else None,
-    ]
-    line = ", ".join(word for word in words if word)
-    return "".join(char if char.isprintable() else " " for char in line)[:200]

@@ -3,27 +3,38 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import queue
+import threading
 from pathlib import Path
 
 import pytest
 
-from model_store import library
-from model_store.gguf_header import GgufHeader, read_header
-from model_store.library import ModelEntry, list_models
+from model_store.imported import Imported
+from model_store.library import BackgroundScan, Listing, ModelEntry, list_models
+from model_store.scan import Scan, scan_file
+from model_store.scan_cache import ScanCache
 from model_store.starter import STARTER_NAME, starter_path
+from tests.model_store.auditing import auditing
 from tests.model_store.raw_gguf import CHAT, gguf, text, u32
 
 
-@pytest.fixture(autouse=True)
-def empty_cache() -> Iterator[None]:
-    library._cache.clear()
-    yield
-    library._cache.clear()
+class CountingCache(ScanCache):
+    """Notes each file that is read; ``refused`` names one that may not be."""
+
+    def __init__(self, file: Path | None = None, refused: str = "") -> None:
+        self.read: list[str] = []
+        self.refused = refused
+        super().__init__(file, self._read)
+
+    def _read(self, path: Path) -> Scan:
+        if path.name == self.refused:
+            raise PermissionError(13, "Permission denied")
+        self.read.append(path.name)
+        return scan_file(path)
 
 
-def by_name(folder: Path) -> dict[str, ModelEntry]:
-    entries = list_models(folder)
+def by_name(folder: Path, cache: ScanCache | None = None) -> dict[str, ModelEntry]:
+    entries = list_models(folder, cache or ScanCache())
     assert len({entry.name for entry in entries}) == len(entries)
     return {entry.name: entry for entry in entries}
 
@@ -77,21 +88,15 @@ def test_damaged_files_are_rows_with_a_reason(tmp_path: Path) -> None:
     }
 
 
-def test_unreadable_file_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_file_is_a_row(tmp_path: Path) -> None:
     (tmp_path / "a.gguf").write_bytes(gguf())
     (tmp_path / "b.gguf").write_bytes(gguf())
-
-    def refuse_a(path: Path) -> GgufHeader:
-        if path.name == "a.gguf":
-            raise PermissionError(13, "Permission denied")
-        return read_header(path)
-
-    monkeypatch.setattr(library, "read_header", refuse_a)
-    entries = by_name(tmp_path)
+    cache = CountingCache(refused="a.gguf")
+    entries = by_name(tmp_path, cache)
     assert entries["a"].problem == "cannot be read: permission denied"
     assert entries["b"].problem is None
-    monkeypatch.undo()
-    assert by_name(tmp_path)["a"].problem is None  # a refusal is not remembered
+    cache.refused = ""
+    assert by_name(tmp_path, cache)["a"].problem is None  # a refusal is not remembered
 
 
 def test_split_model_is_one_row(tmp_path: Path) -> None:
@@ -144,32 +149,147 @@ def test_files_of_one_name_are_told_apart_by_their_folder(tmp_path: Path) -> Non
     assert sorted(by_name(tmp_path)) == ["one/model", "two/model"]
 
 
-def test_unchanged_files_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[str] = []
+def test_warm_scan_opens_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    models, kept = tmp_path / "models", tmp_path / "cache" / "models"
+    models.mkdir()
+    for name in ("a", "b"):
+        (models / f"{name}.gguf").write_bytes(gguf())
+    (models / "cut.gguf").write_bytes(gguf()[:-1])
+    strange = Path(os.fsdecode(os.fsencode(models) + b"/caf\xe9.gguf"))
+    strange.write_bytes(gguf())
+    cache = CountingCache(kept)
+    first = list_models(models, cache)
+    assert sorted(cache.read) == sorted(["a.gguf", "b.gguf", "cut.gguf", strange.name])
+    warm = CountingCache(kept)
+    opened: list[str] = []
 
-    def counting(path: Path) -> GgufHeader:
-        read.append(path.name)
-        return read_header(path)
+    def note(event: str, arguments: tuple[object, ...]) -> None:
+        if event == "open" and str(arguments[0]).endswith(".gguf"):
+            opened.append(str(arguments[0]))
 
-    monkeypatch.setattr(library, "read_header", counting)
+    with auditing(note):
+        assert list_models(models, warm) == first
+    assert warm.read == opened == []
+    strange.touch()
+    with auditing(note):
+        list_models(models, warm)
+    assert opened  # the test sees what is opened
+
+
+def test_what_was_moved_is_not_read_again(tmp_path: Path) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.mkdir()
+    (old / "a.gguf").write_bytes(gguf())
+    cache = CountingCache(tmp_path / "cache")
+    [entry] = list_models(old, cache)
+    old.rename(new)
+    (new / "a.gguf").rename(new / "b.gguf")
+    (new / "b.gguf").chmod(0o600)
+    [moved] = list_models(new, cache)
+    assert cache.read == ["a.gguf"]
+    assert (moved.name, moved.path, moved.description) == ("b", new / "b.gguf", entry.description)
+    (new / "b.gguf").touch()
+    list_models(new, cache)
+    assert cache.read == ["a.gguf", "b.gguf"]
+
+
+@pytest.mark.parametrize("damage", [b"", b"\x93\x01", b"not a cache", os.urandom(100)])
+def test_damaged_cache_is_made_anew(tmp_path: Path, damage: bytes) -> None:
+    models, kept = tmp_path / "models", tmp_path / "cache"
+    models.mkdir()
+    (models / "a.gguf").write_bytes(gguf())
+    kept.write_bytes(damage)
+    [entry] = list_models(models, ScanCache(kept))
+    assert entry.problem is None
+    again = CountingCache(kept)
+    assert list_models(models, again) == [entry]
+    assert again.read == []
+
+
+def test_cache_that_cannot_be_written_costs_nothing_but_time(tmp_path: Path) -> None:
+    (tmp_path / "a.gguf").write_bytes(gguf())
+    (tmp_path / "file").write_bytes(b"")
+    [entry] = list_models(tmp_path, ScanCache(tmp_path / "file" / "cache"))
+    assert entry.problem is None
+
+
+def test_first_listing_comes_before_any_file_is_read(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / f"{name}.gguf").write_bytes(gguf())
-    first = list_models(tmp_path)
-    assert list_models(tmp_path) == first
-    assert sorted(read) == ["a.gguf", "b.gguf"]
+    kept = tmp_path / "cache"
+    list_models(tmp_path, ScanCache(kept))
+    (tmp_path / "slow.gguf").write_bytes(gguf())
+    reading, go_on = threading.Event(), threading.Event()
+
+    def slow(path: Path) -> Scan:
+        reading.set()
+        assert go_on.wait(20)
+        return scan_file(path)
+
+    listings: queue.SimpleQueue[Listing] = queue.SimpleQueue()
+    scan = BackgroundScan(tmp_path, ScanCache(kept, slow), (), listings.put)
+    first = listings.get(timeout=20)
+    assert ([entry.name for entry in first.entries], first.unread) == (["a", "b"], 1)
+    assert reading.wait(20)
+    go_on.set()
+    last = listings.get(timeout=20)
+    assert ([entry.name for entry in last.entries], last.unread) == (["a", "b", "slow"], 0)
+    assert scan.wait(20)
+
+
+def test_background_scan_can_be_stopped(tmp_path: Path) -> None:
+    for number in range(3):
+        (tmp_path / f"{number}.gguf").write_bytes(gguf())
+    reading, go_on = threading.Event(), threading.Event()
+    read: list[Path] = []
+
+    def slow(path: Path) -> Scan:
+        read.append(path)
+        reading.set()
+        assert go_on.wait(20)
+        return scan_file(path)
+
+    listings: list[Listing] = []
+    scan = BackgroundScan(tmp_path, ScanCache(scan=slow), (), listings.append)
+    assert reading.wait(20)
+    scan.stop()
+    go_on.set()
+    assert scan.wait(20)
+    assert len(read) == 1
+    assert [listing.unread for listing in listings] == [3]
+
+
+def test_imported_models_are_listed_with_their_program(tmp_path: Path) -> None:
+    models, elsewhere = tmp_path / "models", tmp_path / "elsewhere"
+    models.mkdir()
+    elsewhere.mkdir()
+    (models / "one.gguf").write_bytes(gguf())
+    blob = elsewhere / "sha256-0123"
+    blob.write_bytes(gguf())
+    imported = [
+        Imported(blob, "one", "Ollama"),
+        Imported(models / "one.gguf", "twice", "LM Studio"),
+        Imported(elsewhere / "gone.gguf", "gone", "Jan"),
+    ]
+    entries = {entry.name: entry for entry in list_models(models, ScanCache(), imported)}
+    assert set(entries) == {"one", "one (Ollama)", "gone"}
+    assert (entries["one (Ollama)"].path, entries["one (Ollama)"].kind) == (blob, "chat")
+    assert entries["one"].program is None
+    assert entries["gone"].problem == "it was moved or deleted since it was imported"
 
 
 def test_replaced_file_of_the_same_size_and_time_is_read_again(tmp_path: Path) -> None:
     path = tmp_path / "m.gguf"
     path.write_bytes(gguf({"general.architecture": text("aaaa"), "tokenizer.ggml.model": text("gpt2")}))
     status = path.stat()
-    assert by_name(tmp_path)["m"].architecture == "aaaa"
+    cache = ScanCache()
+    assert by_name(tmp_path, cache)["m"].architecture == "aaaa"
     fixed = tmp_path / "new"
     fixed.write_bytes(gguf({"general.architecture": text("bbbb"), "tokenizer.ggml.model": text("gpt2")}))
     os.utime(fixed, ns=(status.st_atime_ns, status.st_mtime_ns))
     fixed.replace(path)
     assert (path.stat().st_size, path.stat().st_mtime_ns) == (status.st_size, status.st_mtime_ns)
-    assert by_name(tmp_path)["m"].architecture == "bbbb"
+    assert by_name(tmp_path, cache)["m"].architecture == "bbbb"
 
 
 def test_name_that_is_not_utf8_can_be_shown(tmp_path: Path) -> None:
