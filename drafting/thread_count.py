@@ -52,7 +52,7 @@ class ThreadCount:
     def passed(self, slowdown: float, now: float) -> None:
         """A pass took ``slowdown`` times what its size took at load; it ended at ``now`` seconds."""
         self._seen.append(slowdown)
-        if len(self._seen) < _PASSES:
+        if len(self._seen) < _PASSES and not self._is_lost():
             return
         slowdown = statistics.median(self._seen)
         self._seen.clear()
@@ -75,6 +75,16 @@ class ThreadCount:
             self._wait_s = min(2 * self._wait_s, _LONGEST_WAIT_S)
         self._trial = None
         self._next_try = now + self._wait_s
+
+    def _is_lost(self) -> bool:
+        """More threads that bring nothing may bring seconds: two passes of them are enough."""
+        trial = self._trial
+        return (
+            trial is not None
+            and self._place < trial.start
+            and len(self._seen) > 1
+            and min(self._seen) > trial.slowdown
+        )
 
     def _is_slow(self, slowdown: float) -> bool:
         """Whether fewer threads might do better: fewer are slower by themselves."""
