@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Literal
 
 from model_store.classify import Classified, classify
-from model_store.drafting_kind import TO_KEEP
 from model_store.fingerprint import TO_HASH
 from model_store.gguf_header import GgufError, GgufHeader, read_header
+from model_store.memory_shape import TO_KEEP
 from model_store.split import split_name
 
 _MAX_LAYERS = 512  # llama.cpp's own bound
@@ -43,7 +43,8 @@ def check_use(name: str, header: GgufHeader, use: Literal["chat", "draft"]) -> N
 def read_model_file(path: Path) -> GgufHeader:
     """The header of ``path``, whatever it is for; of a split model, that of its first part.
 
-    All parts must be there and whole. Raises ModelFileError.
+    It is good for pairing and for telling how much memory the model takes. All parts must be there and
+    whole. Raises ModelFileError.
     """
     name = shown_name(path)
     split = split_name(path)

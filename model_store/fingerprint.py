@@ -39,3 +39,11 @@ def tokenizer_fingerprint(header: GgufHeader) -> str | None:
     said = {key: value for key, value in metadata.items() if key in _SETTINGS or _SPECIAL.fullmatch(key)}
     described = json.dumps([tokens.length, tokens.sha256.hex(), said], sort_keys=True)
     return hashlib.sha256(described.encode()).hexdigest()[:32]
+
+
+def vocabulary_size(header: GgufHeader) -> int | None:
+    """Tokens in the vocabulary, the filler ones included; None for a file without one."""
+    tokens = header.metadata.get(TOKENS)
+    if isinstance(tokens, Skipped):
+        return tokens.length
+    return len(tokens) if isinstance(tokens, tuple) else None

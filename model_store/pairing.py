@@ -32,9 +32,10 @@ from model_store.drafting_kind import (
     needs,
 )
 from model_store.file_key import file_key
+from model_store.fingerprint import vocabulary_size
 from model_store.gguf_header import GgufError, GgufHeader, TruncatedGguf
 from model_store.gguf_source import GgufSource, LocalGguf
-from model_store.tokenizer_difference import tokenizer_difference, vocabulary_size
+from model_store.tokenizer_difference import tokenizer_difference
 from native.architectures import LAST_OUTPUT, LAYER_INPUTS, MTP, NEXT_N_OUTPUT, SEVERAL_HEADS
 
 _MAX_CACHED = 1000

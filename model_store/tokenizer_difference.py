@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from model_store.fingerprint import FIRST_TOKEN, TOKENS, tokenizer_fingerprint
-from model_store.gguf_header import GgufHeader, Skipped
+from model_store.fingerprint import FIRST_TOKEN, tokenizer_fingerprint, vocabulary_size
+from model_store.gguf_header import GgufHeader
 from model_store.gguf_source import GgufSource
 
 MAX_PADDING = 128
@@ -29,14 +29,6 @@ def tokenizer_difference(target: GgufSource, drafter: GgufSource) -> str | None:
     return (
         _sizes(theirs, ours) or _settings(theirs, ours) or _texts(target.token_texts(), drafter.token_texts())
     )
-
-
-def vocabulary_size(header: GgufHeader) -> int | None:
-    """Tokens in the vocabulary, the filler ones included; None for a file without one."""
-    tokens = header.metadata.get(TOKENS)
-    if isinstance(tokens, Skipped):
-        return tokens.length
-    return len(tokens) if isinstance(tokens, tuple) else None
 
 
 def _sizes(target: GgufHeader, drafter: GgufHeader) -> str | None:

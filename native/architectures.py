@@ -69,3 +69,23 @@ SEVERAL_HEADS = frozenset({"hy_v3", "mimo2", "step35"})
 
 ASSISTANTS = {"gemma4-assistant": "gemma4"}
 """MTP heads of an architecture of their own, by the architecture of their target."""
+
+RECURRENT = frozenset({"arwkv7", "mamba", "mamba2", "rwkv6", "rwkv6qwen2", "rwkv7"})
+"""Models without attention: each layer has a state instead."""
+
+SNAPSHOTS = frozenset(
+    {
+        "bailingmoe3",
+        "deepseek4",
+        "glm5-next",
+        "kimi-k3",
+        "lfm2",
+        "lfm2moe",
+        "nemotron_h",
+        "nemotron_h_moe",
+        "qwen35",
+        "qwen35moe",
+        "qwen4exp",
+    }
+)
+"""Models whose recurrent state can go back to one that it had some tokens before."""
