@@ -19,6 +19,7 @@ import msgspec
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
 from huggingface_hub import constants, get_session, hf_hub_url, hf_raise_for_status
+from huggingface_hub.errors import OfflineModeIsEnabled
 from huggingface_hub.utils._headers import build_hf_headers
 from huggingface_hub.utils._validators import validate_repo_id
 
@@ -216,6 +217,10 @@ class Hub:
     def headers(self, token: str | None = None) -> dict[str, str]:
         """Headers of a request to the Hub, with the access token where there is one."""
         return build_hf_headers(token=token or self.token, library_name="slipstream", library_version="0.1.0")
+
+    def offline(self) -> HubError:
+        """Why nothing is asked while huggingface_hub's offline mode is on."""
+        return self.error(OfflineModeIsEnabled(), "")
 
     def error(self, error: Exception, repo: str) -> HubError:
         """What an exception of a request to this Hub means; one that is no such is raised again."""
