@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import socket
+import ssl
 import threading
 from collections import deque
 from contextlib import suppress
@@ -30,7 +31,9 @@ class LocalHub:
 
     token = "hf_valid"
 
-    def __init__(self) -> None:
+    def __init__(self, certificate: Path | None = None) -> None:
+        """``certificate``: a PEM file with its key, to speak HTTPS."""
+        self._scheme = "https" if certificate else "http"
         self.repositories: dict[str, LocalRepository] = {}
         self.renamed: dict[str, str] = {}
         self.seen: list[Seen] = []
@@ -38,7 +41,7 @@ class LocalHub:
         self.api_faults: deque[Fault] = deque()
         self.closing = threading.Event()
         self._lock = threading.Lock()
-        self._server = HubServer(self)
+        self._server = HubServer(self, certificate)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), name="local hub")
 
     @property
@@ -47,7 +50,7 @@ class LocalHub:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"{self._scheme}://127.0.0.1:{self.port}"
 
     def __enter__(self) -> LocalHub:
         self._thread.start()
@@ -101,10 +104,15 @@ class HubServer(ThreadingHTTPServer):
     block_on_close = False
     request_queue_size = 64
 
-    def __init__(self, hub: LocalHub) -> None:
+    def __init__(self, hub: LocalHub, certificate: Path | None) -> None:
         self.hub = hub
         self._open: set[socket.socket] = set()
         super().__init__(("127.0.0.1", 0), HubHandler)
+        if certificate is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            # Hands are shaken in the connection's own thread.
+            self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
 
     def process_request(self, request: socket.socket, client_address: object) -> None:  # type: ignore[override]
         self._open.add(request)
