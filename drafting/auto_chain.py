@@ -16,9 +16,13 @@ from drafting.silence import UNPAID, Silence
 # A costly drafter that is not expected to pay is tried all the same, for so much of the time.
 _PROBE_SHARE = 0.02
 _PROBE_LENGTH = 3
+# Passes until it is thought of again, where it would not pay even beside nothing: to think is not free.
+_REST = 3
 # Reading what it missed must be worth it within so many passes.
 _PAYBACK_PASSES = 64
 _ALWAYS_READ = 8  # tokens that a drafter reads for a draft anyway, if it drafts for every pass
+_WORDS_LAST = 8  # passes, some ten in a blink: figures that change faster cannot be read
+_TOO_DEAR = Silence(UNPAID, "The draft model takes longer than its guesses save.")
 
 
 class AutoChain(Chain):
@@ -47,23 +51,34 @@ class AutoChain(Chain):
         self._offers: list[tuple[str, int, float | None]] = []  # link, first token, stated confidence
         self._drafted: Sequence[float | None] = ()  # stated confidences of the draft that was taken
         self._unpaid: tuple[str, int, float | None] | None = None  # the best offer, where none was taken
+        self._rests: dict[str, int] = {}  # passes left in which a costly link is not thought of
+        self._unpaid_words: Silence | None = None
+        self._unpaid_passes = 0  # since those words
 
     @property
     def silence(self) -> Silence:
-        if self._limit > 0 and self._unpaid is not None:
-            link, _, stated = self._unpaid
-            controller = self._controller
-            rate = controller.acceptance.rate(link, stated)
-            # In exact mode the first row that costs anything is the one behind the padding.
-            cost = 1 + controller.extra_seconds(controller.least_rows) / controller.plain_seconds()
-            return Silence(
-                UNPAID,
-                f"One more row makes a pass {cost:.2f} times as long, "
-                f"and {100 * rate:.0f} % of such guesses are right.",
-            )
-        if self._limit > 0 and any(is_costly(link) for link in self._awake()):
-            return Silence(UNPAID, "The draft model takes longer than its guesses save.")
+        if self._limit < 1:
+            return super().silence
+        if self._unpaid is not None:
+            self._unpaid_passes += 1
+            if self._unpaid_words is None or self._unpaid_passes >= _WORDS_LAST:
+                self._unpaid_words, self._unpaid_passes = self._figures(*self._unpaid), 0
+            return self._unpaid_words
+        if any(is_costly(link) for link in self._awake()):
+            return _TOO_DEAR
         return super().silence
+
+    def _figures(self, link: str, _token: int, stated: float | None) -> Silence:
+        """Why an offer was not taken."""
+        controller = self._controller
+        rate = controller.acceptance.rate(link, stated)
+        # In exact mode the first row that costs anything is the one behind the padding.
+        cost = 1 + controller.extra_seconds(controller.least_rows) / controller.plain_seconds()
+        return Silence(
+            UNPAID,
+            f"One more row makes a pass {cost:.2f} times as long, "
+            f"and {100 * rate:.0f} % of such guesses are right.",
+        )
 
     def propose(self, limit: int, draw: Draw) -> tuple[Draft, str | None]:
         self._speaker = None
@@ -74,7 +89,8 @@ class AutoChain(Chain):
         if limit < 1:
             return NO_DRAFT, None
         best, best_draft, speaker = PLAIN, NO_DRAFT, None
-        for link in self._awake():
+        awake = self._awake()
+        for link in awake:
             if is_costly(link):
                 continue
             draft = self._ask(link, limit, draw)
@@ -85,7 +101,7 @@ class AutoChain(Chain):
             choice = self._controller.choose(link.name, stated)
             if choice.gain > best.gain:
                 best, best_draft, speaker = choice, draft, link
-        for link in self._awake():
+        for link in awake:
             if is_costly(link):
                 draft = self._ask_costly(link, limit, draw, best.gain)
                 if draft:
@@ -114,6 +130,10 @@ class AutoChain(Chain):
         """A draft of a link that takes time, where its record says that it will pay; else a probe."""
         controller = self._controller
         known = controller.draft_cost(link.name)
+        if self._rests.get(link.name, 0) > 0:
+            self._rests[link.name] -= 1
+            known.waited += 1
+            return NO_DRAFT
         behind = link.behind
         reading = behind * known.seconds_row if behind > _ALWAYS_READ else 0.0
         expected = controller.choose(link.name, [known.confidence] * limit, known)
@@ -126,6 +146,8 @@ class AutoChain(Chain):
             length = min(_PROBE_LENGTH if known.seconds_each else 1, limit)
         else:
             known.waited += 1
+            if expected.gain <= 1.0:
+                self._rests[link.name] = _REST
             return NO_DRAFT
         known.waited = 0
         if behind > _ALWAYS_READ and not self._catch_up(link, behind, known):

@@ -82,7 +82,10 @@ class Chain:
         if limit < 1:
             return NO_DRAFT
         try:
-            draft = link.propose(limit, draw).cut(limit)
+            draft = link.propose(limit, draw)
+            if not draft.tokens:
+                return NO_DRAFT
+            draft = draft.cut(limit)
             for what in (draft.q, draft.confidence):
                 if what is not None and len(what) != len(draft):
                     raise ValueError(f"{len(what)} values for {len(draft)} tokens")

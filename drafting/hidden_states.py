@@ -43,7 +43,9 @@ class HiddenStates:
         Rows at or behind ``first`` are replaced. Where positions before it are not known, what was
         known is dropped: a span has no holes.
         """
-        span = self._spans.setdefault(seq, _Span(np.empty((0, self.width), dtype=np.float32)))
+        span = self._spans.get(seq)
+        if span is None:
+            span = self._spans[seq] = _Span(np.empty((0, self.width), dtype=np.float32))
         if span.first <= first <= span.first + span.count:
             span.count = first - span.first
         else:

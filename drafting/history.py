@@ -76,9 +76,11 @@ class NgramIndex:
     def ends(self, key: Sequence[int]) -> Iterator[int]:
         """Where the n tokens of ``key`` were seen: the number of tokens up to their last, newest
         first. If the tokens themselves end with ``key``, that is the first."""
+        return self._ends(list(key), self._hash_of(key))
+
+    def _ends(self, key: list[int], hashed: int) -> Iterator[int]:
         tokens, n = self._tokens, self.n
-        key = list(key)
-        end = self._head[self._slot(self._hash_of(key))]
+        end = self._head[self._slot(hashed)]
         strangers = 0
         while end >= 0 and strangers < _STRANGERS:
             if tokens[end - n : end] == key:
@@ -86,6 +88,10 @@ class NgramIndex:
             else:
                 strangers += 1
             end = self._older[end - n]
+
+    def latest(self) -> Iterator[int]:
+        """The same of the last n tokens, when all are taken in: their hash is known."""
+        return self._ends(self._tokens[-self.n :], self._hash)
 
     def _hash_of(self, tokens: Sequence[int]) -> int:
         key = 0
@@ -104,28 +110,29 @@ class History:
         self.tokens: list[int] = []
         self._indexes: dict[int, NgramIndex] = {}
         self._trie: NgramTrie | None = None
+        self._followers: list[NgramIndex | NgramTrie] = []
         self._found: dict[int, tuple[int, list[int]]] = {}  # by n: how many were asked for, and were there
 
     def index(self, n: int) -> NgramIndex:
         """The index of n-grams of this history."""
         if n not in self._indexes:
-            self._indexes[n] = NgramIndex(n, self.tokens)
+            index = self._indexes[n] = NgramIndex(n, self.tokens)
+            self._followers.append(index)
         return self._indexes[n]
 
     def drop_index(self, n: int) -> None:
         """Nobody may need it any more; if somebody does, it is built again on its next use."""
-        self._indexes.pop(n, None)
+        index = self._indexes.pop(n, None)
+        if index is not None:
+            self._followers.remove(index)
 
     @property
     def trie(self) -> NgramTrie:
         """The counts of its shortest n-grams."""
         if self._trie is None:
             self._trie = NgramTrie(self.tokens)
+            self._followers.append(self._trie)
         return self._trie
-
-    @property
-    def _followers(self) -> list[NgramIndex | NgramTrie]:
-        return [*self._indexes.values(), *([] if self._trie is None else [self._trie])]
 
     def begin(self, tokens: Sequence[int]) -> None:
         """Make these the tokens, keeping what is known of the prefix they share with the old."""
@@ -150,7 +157,7 @@ class History:
         asked, places = self._found.get(n, (0, []))
         if asked < most:
             tokens = self.tokens
-            ends = self.index(n).ends(tokens[-n:]) if len(tokens) > n else ()
+            ends = self.index(n).latest() if len(tokens) > n else ()
             places = list(islice((end for end in ends if end < len(tokens)), most))
             self._found[n] = most, places  # drafters that ask the same share the answer
         return places[:most]

@@ -47,6 +47,9 @@ class LlamaTarget:
             raise Interrupted(str(error)) from error
         if self.hidden is not None:
             layers = self.context.hidden()
+            if len(rows) == 1:  # most passes: as little work as can be
+                self.hidden.put(rows[0].seq, rows[0].pos, layers)
+                return
             start = 0
             for seq, run in itertools.groupby(rows, key=_seq):
                 end = start + len(list(run))

@@ -107,7 +107,7 @@ class NgramMod:
 
     def propose(self, limit: int, draw: Draw) -> Draft:
         n, table = self._table.n, self._table
-        if len(self.history) < n:
+        if len(self.history) < n or table.get(self._key) is None:
             return NO_DRAFT
         tail, key = self.history[-n:], self._key
         draft: list[int] = []

@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -144,7 +145,7 @@ class Context(Owned):
         self._output_rows = 0
         self._view: Logits | None = None
         self._view_key = (0, 0)
-        self._hidden_layers: tuple[int, ...] = ()
+        self._hidden: list[_Hidden] = []
         self._layer_inputs = model.n_layer  # hidden states of layers from here on are for next-n layers
         self._rows = 0  # of the last pass
         is_recurrent = (model.is_recurrent or model.is_hybrid) and not options.mtp
@@ -275,7 +276,7 @@ class Context(Owned):
                 staging.function("set_embeddings_layer_inp")(self.handle, layer, True)
             else:
                 staging.function("set_embeddings_nextn")(self.handle, True, False)
-        self._hidden_layers = tuple(layers)
+        self._hidden = [self._hidden_of(layer) for layer in layers]
 
     def hidden_width(self, layer: int) -> int:
         """Floats that ``hidden`` gives of a layer for each row."""
@@ -286,15 +287,15 @@ class Context(Owned):
 
         Views into llama.cpp's memory, not copies: valid until the next pass or close.
         """
-        handle = self.handle
-        views = []
-        for layer in self._hidden_layers:
-            if layer < self._layer_inputs:
-                address = staging.function("get_embeddings_layer_inp")(handle, layer)
-            else:
-                address = staging.function("get_embeddings_nextn")(handle)
-            views.append(floats_at(address, self._rows, self.hidden_width(layer)))
-        return views
+        self.handle  # noqa: B018  raises when closed
+        return [hidden.view(self._rows) for hidden in self._hidden]
+
+    def _hidden_of(self, layer: int) -> _Hidden:
+        if layer < self._layer_inputs:
+            address = partial(staging.function("get_embeddings_layer_inp"), self.handle, layer)
+        else:
+            address = partial(staging.function("get_embeddings_nextn"), self.handle)
+        return _Hidden(address, self.hidden_width(layer))
 
     def abort(self) -> None:
         """End the running pass early; until ``allow`` every further pass ends at once too.
@@ -350,6 +351,23 @@ class Context(Owned):
     def _memory_of(self) -> Any:
         self.handle  # noqa: B018  raises when closed
         return self._memory_handle
+
+
+class _Hidden:
+    """One layer's hidden states of the last pass. Most are found where those of the pass before were."""
+
+    def __init__(self, address: Callable[[], int | None], width: int) -> None:
+        self._address = address
+        self._width = width
+        self._found: tuple[int | None, int] = (None, 0)
+        self._view: Floats | None = None
+
+    def view(self, rows: int) -> Floats:
+        found = (self._address(), rows)
+        if self._view is None or found != self._found:
+            self._view = floats_at(*found, self._width)
+            self._found = found
+        return self._view
 
 
 def floats_at(address: int | None, rows: int, width: int) -> Floats:
