@@ -6,19 +6,20 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 from native.quantize import WeightType
-from tests.golden.matrix import FAR, LONGEST, Covered, check_model
+from tests.golden.matrix import FAR, LENGTHS, LONGEST, Covered, check_lengths, check_model
 from tests.golden.models import OWN, WEIGHTS
-from tests.golden.prompts import load_prompts
+from tests.golden.prompts import Prompt, load_prompts
 from tests.golden.rounding import Allowed, check_default_mode
-from tests.golden.runs import NGRAMS, Difference, Runs
+from tests.golden.runs import ALONE, EAGLE3, NGRAMS, Difference, Mode, Runs
 from tests.golden.sampled import check_seeds
 
 T = TypeVar("T")
+Told = Callable[[int, int, Covered, str], None]  # done, of how many, what was compared, what was last
 
 FOLDER = Path(__file__).parents[2] / "build" / "golden"
 TOKENS, SAMPLED_TOKENS = 100, 700
@@ -36,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     everything = not (options.exact or options.default or options.sampled)
     began = time.monotonic()
 
-    def told(done: int, of: int, runs: Runs, covered: Covered, what: str) -> None:
+    def told(done: int, of: int, covered: Covered, what: str) -> None:
         seconds = time.monotonic() - began
         print(
             f"{seconds:7.0f} s  {covered.model} {done}/{of}  {covered.tokens} tokens compared, "
@@ -50,46 +51,70 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with Runs(options.folder, options.results, options.threads) as runs:
             if options.exact or everything:
-                found = []
-                for model in options.models or MODELS:
-                    covered = check_model(
-                        runs,
-                        model,
-                        prompts,
-                        options.tokens or TOKENS,
-                        lambda c, prompt: told(c.count, len(prompts), runs, c, prompt.name),
-                    )
-                    found.append(covered)
-                tables.append(_table("exact mode, greedy", "prompts", found))
-                if options.prompts is None:
-                    faults += _gaps(found)
+                for title, found, drafters, longest in _exact(options, runs, prompts, told):
+                    tables.append(_table(title, "prompts", found))
+                    if options.prompts is None or options.links:
+                        faults += _gaps(found, drafters, longest)
             if options.sampled or everything:
-                for temperature in options.temperatures or TEMPERATURES:
-                    found = [
-                        check_seeds(
-                            runs,
-                            model,
-                            temperature,
-                            range(options.seeds),
-                            options.tokens or SAMPLED_TOKENS,
-                            lambda c, seed: told(c.count, options.seeds, runs, c, f"seed {seed}"),
-                        )
-                        for model in options.models or SAMPLED_MODELS
-                    ]
-                    tables.append(_table(f"exact mode, temperature {temperature}", "seeds", found))
-            if options.default or everything:
+                tables += _sampled(options, runs, told)
+            if options.default or (everything and not options.links):
                 allowed = check_default_mode(
                     runs,
                     OWN,
                     prompts,
                     options.tokens or TOKENS,
-                    lambda c, prompt: told(c.count, len(prompts), runs, c, prompt.name),
+                    lambda c, prompt: told(c.count, len(prompts), c, prompt.name),
                 )
                 tables.append(_allowed(allowed))
     except Difference as difference:
         faults.append(str(difference))
     print("\n\n".join([*tables, *faults]))
     return 1 if faults else 0
+
+
+def _exact(
+    options: argparse.Namespace, runs: Runs, prompts: Sequence[Prompt], told: Told
+) -> Iterator[tuple[str, list[Covered], Sequence[str], int]]:
+    """Title of a table, what it is about, and the drafters and drafts that it should have covered."""
+
+    def show(covered: Covered, prompt: Prompt) -> None:
+        told(covered.count, len(prompts), covered, prompt.name)
+
+    models: Sequence[WeightType] = options.models or MODELS
+    tokens = options.tokens or TOKENS
+    modes: Sequence[Mode] = options.links or (EAGLE3,)
+    mixed: list[Covered] = []
+    alone: dict[str, list[Covered]] = {mode.name: [] for mode in modes}
+    for model in models:
+        if not options.links:
+            mixed.append(check_model(runs, model, prompts, tokens, show))
+        for mode in modes:
+            covered = check_lengths(runs, model, mode, prompts, tokens, show, in_turn=not options.links)
+            alone[mode.name].append(covered)
+    if mixed:
+        yield "exact mode, greedy", mixed, (*NGRAMS, "draft"), LONGEST
+    for name, found in alone.items():
+        yield f"exact mode, greedy, {name} alone", found, (name,), LENGTHS[-1]
+
+
+def _sampled(options: argparse.Namespace, runs: Runs, told: Told) -> Iterator[str]:
+    """A table for each temperature and way of drafting."""
+    for temperature in options.temperatures or TEMPERATURES:
+        for alone in options.links or (None, EAGLE3):
+            found = [
+                check_seeds(
+                    runs,
+                    model,
+                    temperature,
+                    range(options.seeds),
+                    options.tokens or SAMPLED_TOKENS,
+                    lambda c, seed: told(c.count, options.seeds, c, f"seed {seed}"),
+                    alone,
+                )
+                for model in options.models or SAMPLED_MODELS
+            ]
+            how = f", {alone.name} alone" if alone is not None else ""
+            yield _table(f"exact mode, temperature {temperature}{how}", "seeds", found)
 
 
 def _table(title: str, unit: str, found: Sequence[Covered]) -> str:
@@ -123,13 +148,13 @@ def _allowed(allowed: Allowed) -> str:
     return "\n".join(lines)
 
 
-def _gaps(found: Sequence[Covered]) -> list[str]:
+def _gaps(found: Sequence[Covered], drafters: Sequence[str], longest: int) -> list[str]:
     """What all prompts together should have covered: a series that drafts nothing would pass as well."""
     gaps: list[str] = []
     for covered in found:
-        if silent := [name for name in (*NGRAMS, "draft") if not covered.drafted.get(name)]:
+        if silent := [name for name in drafters if not covered.drafted.get(name)]:
             gaps.append(f"{covered.model}: nothing was drafted by {', '.join(silent)}")
-        if missing := set(range(1, LONGEST + 1)) - covered.max_drafts:
+        if missing := set(range(1, longest + 1)) - covered.max_drafts:
             gaps.append(f"{covered.model}: no drafts of up to {ranges(missing)} were allowed")
         if 2 * covered.far < covered.count:
             gaps.append(f"{covered.model}: only {covered.far} prompts went past {FAR} tokens")
@@ -155,6 +180,12 @@ def _parser() -> argparse.ArgumentParser:
         "--default", action="store_true", help="default mode, its differences judged: only this"
     )
     parser.add_argument("--models", type=_list(_weights), help=f"some of {', '.join(WEIGHTS)}")
+    parser.add_argument(
+        "--links",
+        type=_list(_alone),
+        help=f"each of these alone, greedily with drafts of all lengths to {LENGTHS[-1]}: some of "
+        + ", ".join(ALONE),
+    )
     parser.add_argument("--prompts", type=int, help="the first so many (default: all 50)")
     parser.add_argument(
         "--tokens", type=int, help=f"of an answer (default: {TOKENS}, sampled {SAMPLED_TOKENS})"
@@ -172,6 +203,12 @@ def _parser() -> argparse.ArgumentParser:
 
 def _list(item: Callable[[str], T]) -> Callable[[str], list[T]]:
     return lambda text: [item(part) for part in text.split(",")]
+
+
+def _alone(text: str) -> Mode:
+    if text not in ALONE:
+        raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(ALONE)}")
+    return ALONE[text]
 
 
 def _weights(text: str) -> WeightType:

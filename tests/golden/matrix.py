@@ -14,6 +14,7 @@ LONGEST = 47  # with its first row, a draft of 47 fills the largest pass of the 
 ROTATED: tuple[Mode, ...] = (*LINKS, CHAIN, AUTO)
 EVERY = 5  # each fifth prompt: the draft model too, and plain decoding once more on a warm KV cache
 FAR = 600  # tokens of context
+LENGTHS = range(1, 17)  # of drafts, for a link by itself
 
 
 @dataclass
@@ -78,6 +79,37 @@ def check_model(
             others += [(DRAFT_MODEL, 1 + number % 8, 0), (OFF, 1, 1)]
         for mode, max_draft, repeat in others:
             asked, answer = run(mode, max_draft, repeat)
+            compare(asked, answer, plain)
+            covered.add(asked, answer)
+        covered.end(plain)
+        told(covered, prompt)
+    return covered
+
+
+def check_lengths(
+    runs: Runs,
+    model: WeightType,
+    mode: Mode,
+    prompts: Sequence[Prompt],
+    max_tokens: int,
+    told: Callable[[Covered, Prompt], None] = lambda covered, prompt: None,
+    lengths: Sequence[int] = LENGTHS,
+    in_turn: bool = False,
+) -> Covered:
+    """One mode, on every prompt with drafts of up to each of ``lengths``; ``in_turn``, up to one of them.
+    Raises Difference at the first token that is not the same."""
+    covered = Covered(model)
+    for number, prompt in enumerate(prompts):
+
+        def run(mode: Mode, max_draft: int, prompt: Prompt = prompt) -> tuple[Run, Answer]:
+            asked = Run(
+                model=model, prompt=prompt.name, mode=mode.name, max_draft=max_draft, max_tokens=max_tokens
+            )
+            return asked, runs.answer(asked, mode, prompt.text)
+
+        _, plain = run(OFF, 1)
+        for max_draft in (lengths[number % len(lengths)],) if in_turn else lengths:
+            asked, answer = run(mode, max_draft)
             compare(asked, answer, plain)
             covered.add(asked, answer)
         covered.end(plain)

@@ -19,6 +19,7 @@ from app.protocol import (
     SamplingParams,
     Started,
 )
+from drafting.parameters import LinkParameters, NeuralParameters
 from native.quantize import WeightType
 from tests.golden.models import DRAFT, starter_as
 from tests.session import Session
@@ -34,13 +35,22 @@ class Mode(Struct, frozen=True):
     name: str
     links: tuple[DrafterName, ...] = ()
     mode: DraftMode = "manual"
+    parameters: LinkParameters = LinkParameters()
+
+    @property
+    def neural(self) -> DrafterName | None:
+        """Which drafter must be loaded for it."""
+        return next((link for link in self.links if link in NEURAL), None)
 
 
+_NO_OTHER_LIMIT = NeuralParameters(n_max=64)  # than the run's own
 OFF = Mode("off")
 CHAIN = Mode("chain", NGRAMS)
 AUTO = Mode("auto", NGRAMS, "auto")
 LINKS: tuple[Mode, ...] = tuple(Mode(name, (name,)) for name in NGRAMS)
-DRAFT_MODEL = Mode("draft", ("draft",))
+DRAFT_MODEL = Mode("draft", ("draft",), parameters=LinkParameters(draft=_NO_OTHER_LIMIT))
+EAGLE3 = Mode("eagle3", ("eagle3",), parameters=LinkParameters(eagle3=_NO_OTHER_LIMIT))
+ALONE: dict[str, Mode] = {mode.name: mode for mode in (*LINKS, DRAFT_MODEL, EAGLE3)}
 
 
 class Run(Struct, frozen=True, kw_only=True):
@@ -85,7 +95,8 @@ class Runs:
         self._results = results
         self.threads = threads
         self._known: dict[Run, Answer] = {}
-        self._loaded: WeightType | None = None
+        self._weights: WeightType | None = None  # that are loaded
+        self._neural: DrafterName = "draft"
         self.computed = 0  # tokens said by this process's worker
         if results is not None and results.exists():
             for line in results.read_bytes().splitlines():
@@ -117,13 +128,14 @@ class Runs:
 
     def ask(self, run: Run, mode: Mode, text: str) -> Answer:
         """The answer to ``text``, asked for now whether it is known or not."""
-        self._load(run.model)
+        self._load(run.model, mode.neural)
         seen = self._session.seen
         seen.clear()
         done = self._session.ask(
             text,
             links=mode.links,
             mode=mode.mode,
+            parameters=mode.parameters,
             max_draft=run.max_draft,
             sampling=SamplingParams(temperature=run.temperature),
             max_tokens=run.max_tokens,
@@ -145,12 +157,16 @@ class Runs:
             passes=tuple((chunk.drafted, chunk.tokens) for chunk in chunks),
         )
 
-    def _load(self, weights: WeightType) -> None:
-        if self._loaded != weights:
-            draft = starter_as(DRAFT, self.folder)
-            options = EngineOptions(n_ctx=N_CTX, n_threads=self.threads)
-            self._session.load(starter_as(weights, self.folder), draft, options)
-            self._loaded = weights
+    def _load(self, weights: WeightType, neural: DrafterName | None) -> None:
+        """With a smaller copy for a draft model, or with the head that the starter brings along."""
+        if self._weights == weights and neural in (None, self._neural):
+            return
+        self._weights, self._neural = weights, neural or "draft"
+        draft = starter_as(DRAFT, self.folder) if self._neural == "draft" else None
+        options = EngineOptions(n_ctx=N_CTX, n_threads=self.threads)
+        report = self._session.load(starter_as(weights, self.folder), draft, options)
+        if reason := {drafter.name: drafter.reason for drafter in report.drafters}[self._neural]:
+            raise RuntimeError(f"{weights}: {self._neural} cannot draft: {reason}")
 
 
 class Difference(Exception):

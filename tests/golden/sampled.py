@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from native.quantize import WeightType
-from tests.golden.matrix import LONGEST, Covered
+from tests.golden.matrix import LENGTHS, LONGEST, Covered
 from tests.golden.prompts import long_answer
 from tests.golden.runs import AUTO, CHAIN, LINKS, OFF, Answer, Mode, Run, Runs, compare
 
@@ -17,8 +17,10 @@ def check_seeds(
     seeds: Sequence[int],
     max_tokens: int,
     told: Callable[[Covered, int], None] = lambda covered, seed: None,
+    alone: Mode | None = None,
 ) -> Covered:
-    """Each seed without drafts, with the chain, automatically, and with one link, in rotation.
+    """Each seed without drafts, with the chain, automatically, and with one link, in rotation; or with
+    no mode but the one that drafts ``alone``.
 
     Raises Difference. ``told`` is called after each seed.
     """
@@ -39,8 +41,10 @@ def check_seeds(
             return asked, runs.answer(asked, mode, text)
 
         _, plain = run(OFF, 1)
-        for i, mode in enumerate((CHAIN, AUTO, LINKS[number % len(LINKS)])):
-            asked, answer = run(mode, 1 + (16 * i + 3 * number) % LONGEST)
+        modes = (CHAIN, AUTO, LINKS[number % len(LINKS)]) if alone is None else (alone,)
+        longest = LONGEST if alone is None else LENGTHS[-1]
+        for i, mode in enumerate(modes):
+            asked, answer = run(mode, 1 + (16 * i + 3 * number) % longest)
             compare(asked, answer, plain)
             covered.add(asked, answer)
         covered.end(plain)

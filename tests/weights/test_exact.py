@@ -13,10 +13,10 @@ import msgspec
 import pytest
 
 from native.quantize import WeightType
-from tests.golden.matrix import check_model
+from tests.golden.matrix import check_lengths, check_model
 from tests.golden.prompts import load_prompts
 from tests.golden.rounding import Judge, check_default_mode
-from tests.golden.runs import OFF, Difference, Run, Runs, compare
+from tests.golden.runs import EAGLE3, OFF, Difference, Run, Runs, compare
 from tests.golden.sampled import check_seeds
 
 THREADS = 2  # with one, a lone row is computed like any other
@@ -78,3 +78,13 @@ def test_the_starter_says_the_same_with_any_drafter(
     assert {"cache", "map-k", "suffix", "draft"} <= covered.drafted.keys()
     sampled = check_seeds(runs, weights, temperature, range(1), max_tokens=40)
     assert sum(sampled.drafted.values()) > 0
+
+
+@pytest.mark.timeout(900)
+def test_the_starter_says_the_same_with_its_own_head(runs: Runs) -> None:
+    prompts = [PROMPTS["ledger-repeat"]]
+    covered = check_lengths(runs, "Q4_1", EAGLE3, prompts, max_tokens=32, lengths=(1, 5, 16))
+    assert covered.far == 1 and covered.accepted > 5
+    assert {1, 5, 16} <= covered.lengths
+    sampled = check_seeds(runs, "Q4_1", 0.8, range(1), max_tokens=40, alone=EAGLE3)
+    assert sampled.drafted.keys() == {"eagle3"}
