@@ -1,8 +1,8 @@
-"""DFlash and DSpark on real weights: what they say changes nothing, and their state is the true one."""
+"""DFlash and DSpark on real weights: what their blocks read, when they draft, and DSpark's own heads."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -10,32 +10,27 @@ import gguf
 import numpy as np
 import pytest
 
-from app.protocol import ChatMessage, Chunk, Done, DrafterName, DraftingParams, EngineOptions
 from drafting.dflash import DFlash
-from drafting.distribution import DRAFTER, Distribution, Noise
+from drafting.distribution import Distribution
 from drafting.drafter import Interrupted
 from drafting.dspark import DSpark
 from drafting.hidden_states import HiddenStates
 from drafting.llama_target import LlamaTarget
 from drafting.parameters import LinkParameters, NeuralParameters
 from drafting.sequence import Sequence
-from drafting.target import Row
-from drafting.verification import verify
 from native.block_context import BlockContext
 from native.context import Context, ContextOptions, Logits
 from native.model import Model
-from native.sampler import SamplerChain, SamplerOptions
-from tests.drafting.chi_square import assert_follows
+from native.sampler import SamplerOptions
 from tests.models.dflash import write_dflash
-from tests.session import EXACT, GREEDY, Session
+from tests.session import EXACT, Session
 from tests.tiny_gguf import Tiny, write_llama
-from tests.weights.neural import CHATS, answer
+from tests.weights.neural import PROMPT, answer
 
 SIZES = Tiny(n_layer=4)
 HEAD = Tiny(n_layer=2)
 BLOCK = 8
 OPTIONS = ContextOptions(n_ctx=256, n_batch=32, n_outputs=24, kv_type="f32", flash_attention="off")
-PROMPT = [2, 260, 17, 300, 41, 5, 99, 260, 261, 9, 3, 77]
 LENGTH = 48
 Kind = Literal["dflash", "dspark", "dspark bonus"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -108,78 +103,6 @@ def favourite(q: Distribution, position: int) -> int:
     return int(q.ids[q.probs.argmax()])
 
 
-def scripted(
-    pair: Pair, n_max: int, script: Callable[[int, int], int]
-) -> tuple[DFlash, list[tuple[int, Logits]]]:
-    """A drafter that says what it is told, and what its file would have said of each draft's first token.
-
-    ``script``: the token for an index in the sequence, drafted in this place of its draft.
-    """
-    first: list[tuple[int, Logits]] = []
-    base: type[DFlash] = type(pair.drafter(1))
-
-    class Scripted(base):  # type: ignore[misc, valid-type]
-        def _distribution(self, row: Logits) -> tuple[Distribution, float]:
-            place = self._place - self._known_rows
-            index = len(self._tokens) + place
-            if place == 0:
-                first.append((index, row.copy()))
-            return Distribution.certain(script(index, place)), 1.0
-
-        def _extend(self, token: int) -> Logits | None:
-            return DFlash._extend(self, token)  # also behind a token that is no favourite
-
-    states = {} if base is DFlash else {"states_confidence": True}
-    drafter: DFlash = Scripted(pair.blocks(), pair.hidden, **states)
-    drafter.configure(NeuralParameters(n_max=n_max))
-    return drafter, first
-
-
-@pytest.mark.parametrize("right", range(BLOCK))
-def test_partial_acceptance_at_every_place_leaves_the_true_state(pair: Pair, right: int) -> None:
-    """Seven drafted tokens, of which so many are right. Whatever it was, the next draft starts with the
-    logits of a drafter that has read the committed text and nothing else."""
-    plain = pair.answer(None).tokens
-    n_max = BLOCK - 1
-
-    def script(index: int, place: int) -> int:
-        token = plain[index] if index < len(plain) else 0
-        return token if place < right else (token + 1) % SIZES.n_vocab
-
-    drafter, first = scripted(pair, n_max, script)
-    drafted = pair.answer(drafter)
-    assert drafted.tokens == plain
-    assert drafted.stats.target_passes == 1 + -(-(LENGTH - 1) // (right + 1))
-    assert len(first) >= drafted.stats.target_passes - 2
-    pair.answer(None)
-    for index, logits in first:
-        fresh, expected = scripted(pair, n_max, script)
-        fresh.begin(plain[:index])
-        fresh.propose(1, favourite)
-        assert np.allclose(expected[0][1], logits, atol=1e-3), index
-
-
-@pytest.mark.parametrize("n_max", [*range(1, BLOCK + 1), 16])
-def test_the_same_ids_over_two_hundred_tokens(pair: Pair, n_max: int) -> None:
-    plain = pair.answer(None, length=200)
-    drafted = pair.answer(pair.drafter(n_max), length=200)
-    assert drafted.tokens == plain.tokens
-    counts = drafted.stats.by_drafter[pair.drafter(1).name]
-    assert counts.drafted == drafted.stats.drafted
-    # The last passes have no room for as many.
-    length = min(n_max, pair.longest)
-    assert drafted.stats.drafted >= (drafted.stats.target_passes - 1 - length) * length
-
-
-@pytest.mark.parametrize("temperature", [0.3, 1.0])
-def test_the_same_ids_where_tokens_are_drawn(pair: Pair, temperature: float) -> None:
-    plain = pair.answer(None, length=200, temperature=temperature)
-    assert plain.tokens != pair.answer(None, length=200).tokens
-    drafted = pair.answer(pair.drafter(BLOCK), length=200, temperature=temperature)
-    assert drafted.tokens == plain.tokens
-    assert drafted.stats.drafted > 100
-
-
 def test_q_is_a_distribution_over_the_targets_vocabulary(pair: Pair) -> None:
     tokens = pair.answer(None).tokens
     drafter = pair.drafter(4)
@@ -192,77 +115,6 @@ def test_q_is_a_distribution_over_the_targets_vocabulary(pair: Pair) -> None:
         assert q.probs.sum() == pytest.approx(1.0)
         assert len(q.ids) == SIZES.n_vocab, "no setting cuts anything"
         assert 0.0 < confidence < 1.0
-
-
-def test_two_tokens_of_a_block_follow_the_target_together(pair: Pair) -> None:
-    """Rejection sampling over a block that was drawn; where DSpark's draft ends early too.
-
-    Chi-square over the pairs of tokens, each put into the half that q favours too much or too little.
-    """
-    runs, options = 4000, SamplerOptions(temperature=3.0)
-    tokens = pair.answer(None).tokens
-    drafter = pair.drafter(2)
-    drafter.set_sampling(options)
-    drafter.begin(tokens)
-    noise = Noise(5)
-    first, seconds = target_distributions(pair, tokens, options)
-    accepted, said, drawn = 0, [], []
-    for run in range(runs):
-        at = 10 * run
-
-        def draw(q: Distribution, position: int, at: int = at) -> int:
-            return noise.draw(q, at + position - len(tokens), DRAFTER)
-
-        draft = drafter.propose(2, draw)
-        rows = [first, *(seconds[token] for token in draft.tokens[:1]), first]
-        verified = verify(draft, rows.__getitem__, noise, at, "rejection")
-        accepted += verified.accepted
-        one, *others = verified.tokens
-        two = others[0] if others else noise.draw(seconds[one], at + 5)
-        said.append((one, two))
-        drawn.append((draft.tokens[0], noise.draw(seconds[draft.tokens[0]], at + 7)))
-    assert accepted > runs / 4
-    favours = [q_of(drafter, pair, place, options) for place in range(2)]
-    low = first.probs > favours[0].probs
-    lows = np.array([p.probs > favours[1].probs for p in seconds])
-    joint = np.zeros(4)
-    for token, p in enumerate(seconds):
-        share = p.probs[lows[token]].sum()
-        joint[2 * low[token] + 1] += first.probs[token] * share
-        joint[2 * low[token]] += first.probs[token] * (1.0 - share)
-    assert_follows((2 * int(low[a]) + int(lows[a][b]) for a, b in said), joint)
-    with pytest.raises(AssertionError):  # the draws could have told q from p
-        assert_follows((2 * int(low[a]) + int(lows[a][b]) for a, b in drawn), joint)
-
-
-def target_distributions(
-    pair: Pair, tokens: list[int], options: SamplerOptions
-) -> tuple[Distribution, list[Distribution]]:
-    """What the target says behind ``tokens``, and behind each token that may come next."""
-    target = pair.target
-
-    def behind(token: int, position: int) -> Distribution:
-        target.decode([Row(0, token, position, True)])
-        ids, probs = chain.distribution(target.context.logits()[0])
-        order = np.argsort(ids)
-        target.rewind(0, position)
-        return Distribution(ids[order], probs[order])
-
-    with SamplerChain(SIZES.n_vocab, options) as chain:
-        first = behind(tokens[-1], len(tokens) - 1)
-        target.decode([Row(0, tokens[-1], len(tokens) - 1, True)])
-        seconds = [behind(token, len(tokens)) for token in range(SIZES.n_vocab)]
-        target.rewind(0, len(tokens) - 1)
-    return first, seconds
-
-
-def q_of(drafter: DFlash, pair: Pair, place: int, options: SamplerOptions) -> Distribution:
-    """By the rows of the last block."""
-    row = drafter.context.logits()[place + BLOCK - pair.longest]
-    with SamplerChain(SIZES.n_vocab, options) as chain:
-        ids, probs = chain.distribution(row)
-    order = np.argsort(ids)
-    return Distribution(ids[order], probs[order])
 
 
 def test_a_pass_limit_cuts_the_draft_and_a_shorter_block_is_another(pair: Pair) -> None:
@@ -351,10 +203,10 @@ def tensor(path: Path, name: str) -> Logits:
     return next(np.asarray(t.data) for t in gguf.GGUFReader(path).tensors if t.name == name)
 
 
-@pytest.fixture
-def dspark(target_file: Path, head_files: dict[Kind, Path]) -> Iterator[Pair]:
-    with Model(target_file) as target, Model(head_files["dspark"]) as head:
-        yield Pair(target, head, "dspark")
+@pytest.fixture(params=["dspark", "dspark bonus"])
+def dspark(request: pytest.FixtureRequest, target_file: Path, head_files: dict[Kind, Path]) -> Iterator[Pair]:
+    with Model(target_file) as target, Model(head_files[request.param]) as head:
+        yield Pair(target, head, request.param)
         head.close()
 
 
@@ -367,20 +219,21 @@ def test_each_row_follows_from_the_token_drafted_before_it(
     drafter.begin(tokens)
     drafted = drafter.propose(4, favourite).tokens
     rows = drafter.context.logits().copy()
-    assert len(rows) == 4
+    known = BLOCK - dspark.longest  # rows that draft nothing
+    assert len(rows) == known + 4
     with Model(target_file) as target, Model(head_files["dflash"]) as head:
         pair = Pair(target, head, "dflash")
         pair.answer(None)
-        base = pair.drafter(3)  # a block of as many rows, the first of which is not read
+        base = pair.drafter(known + 3)  # a block of as many rows, the first of which is not read
         base.begin(tokens)
-        base.propose(3, favourite)
+        base.propose(known + 3, favourite)
         plain = base.context.logits().copy()
         head.close()
-    w1 = tensor(head_files["dspark"], "markov_w1.weight")
-    w2 = tensor(head_files["dspark"], "markov_w2.weight")
+    w1 = tensor(head_files[dspark.kind], "markov_w1.weight")
+    w2 = tensor(head_files[dspark.kind], "markov_w2.weight")
     for i, before in enumerate([tokens[-1], *drafted[:3]]):
-        assert np.allclose(rows[i] - plain[i], w2 @ w1[before], atol=1e-3), i
-        assert drafted[i] == rows[i].argmax()
+        assert np.allclose(rows[known + i] - plain[known + i], w2 @ w1[before], atol=1e-3), i
+        assert drafted[i] == rows[known + i].argmax()
 
 
 def test_a_draft_ends_with_a_token_that_is_no_favourite(dspark: Pair) -> None:
@@ -388,7 +241,7 @@ def test_a_draft_ends_with_a_token_that_is_no_favourite(dspark: Pair) -> None:
     drafter = dspark.drafter(BLOCK)
     drafter.begin(tokens)
     expected = drafter.propose(BLOCK, favourite).tokens
-    for place in range(BLOCK):
+    for place in range(dspark.longest):
 
         def other(q: Distribution, position: int, place: int = place) -> int:
             best = favourite(q, position)
@@ -407,8 +260,8 @@ def test_p_min_looks_at_the_confidence_head(dspark: Pair) -> None:
     assert whole.confidence is not None
     said = drafter.context
     assert isinstance(said, BlockContext)
-    assert whole.confidence == pytest.approx([min(c, 0.99) for c in said.confidences()])
-    for place in range(1, BLOCK):
+    assert whole.confidence == pytest.approx([min(c, 0.99) for c in said.confidences()[-dspark.longest :]])
+    for place in range(1, dspark.longest):
         p_min = whole.confidence[place] + 1e-4
         drafter.configure(NeuralParameters(n_max=BLOCK, p_min=p_min))
         draft = drafter.propose(BLOCK, favourite)
@@ -417,77 +270,6 @@ def test_p_min_looks_at_the_confidence_head(dspark: Pair) -> None:
 
 
 # ---- through the worker
-
-
-@pytest.fixture(params=KINDS)
-def kind(request: pytest.FixtureRequest) -> Kind:
-    chosen: Kind = request.param
-    return chosen
-
-
-def link_of(kind: Kind) -> DrafterName:
-    return "dflash" if kind == "dflash" else "dspark"
-
-
-def test_chats_in_turn_and_an_edited_message_answer_as_fresh_ones(
-    session: Session, target_file: Path, head_files: dict[Kind, Path], kind: Kind
-) -> None:
-    report = session.load(target_file, head_files[kind], EXACT)
-    assert {d.name: d.reason for d in report.drafters}[link_of(kind)] is None
-    parameters = LinkParameters(dflash=NeuralParameters(n_max=BLOCK), dspark=NeuralParameters(n_max=BLOCK))
-    warm = []
-    for i, messages in enumerate(CHATS):
-        # The one in the middle is answered without it: it must notice what it missed.
-        links = () if i == 2 else (link_of(kind),)
-        done = session.ask(messages, links=links, parameters=parameters, max_tokens=60)
-        assert (done.stats.drafted > 60) == bool(links)
-        warm.append(done.token_ids)
-    fresh = []
-    for messages in CHATS:
-        session.load(target_file, None, EXACT)
-        fresh.append(session.ask(messages, max_tokens=60).token_ids)
-    assert warm == fresh
-
-
-@pytest.mark.parametrize("n_prompt", [50, 62, 63])
-def test_the_context_is_used_to_its_last_token(
-    session: Session, target_file: Path, head_files: dict[Kind, Path], kind: Kind, n_prompt: int
-) -> None:
-    """Its blocks stop fitting before that: then it pauses."""
-    options = EngineOptions(n_ctx=64, kv_type="f32", flash_attention="off")
-    session.load(target_file, head_files[kind], options)
-    frame = session.ask("!", max_tokens=1).stats.prompt_tokens - 1
-    prompt = "!" * (n_prompt - frame)
-    plain = session.ask(prompt, max_tokens=None)
-    drafted = session.ask(prompt, links=(link_of(kind),), max_draft=10, max_tokens=None)
-    assert drafted.finish_reason == "length"
-    assert n_prompt + drafted.stats.completion_tokens == 64
-    assert drafted.token_ids == plain.token_ids
-    if n_prompt != 62:  # where the drafter has just room for one block, or just not
-        assert bool(drafted.stats.drafted) == (n_prompt == 50)
-
-
-def test_a_cancel_while_it_drafts(
-    session: Session, target_file: Path, head_files: dict[Kind, Path], kind: Kind
-) -> None:
-    session.load(target_file, head_files[kind], EXACT)
-    drafting = DraftingParams(mode="manual", links=(link_of(kind),))
-    request = session.client.generate([ChatMessage("user", "go")], sampling=GREEDY, drafting=drafting)
-    session.until(lambda e: isinstance(e, Chunk) and e.drafted > 0)
-    session.client.cancel(request)
-    stopped = session.terminal(request)
-    assert isinstance(stopped, Done) and stopped.stats.drafted
-    after = session.ask("hi", links=(link_of(kind),))
-    assert after.stats.drafted and after.token_ids == session.ask("hi").token_ids
-
-
-def test_auto_mode_says_the_same(
-    session: Session, target_file: Path, head_files: dict[Kind, Path], kind: Kind
-) -> None:
-    session.load(target_file, head_files[kind], EXACT)
-    plain = session.ask("tell me", max_tokens=200)
-    auto = session.ask("tell me", mode="auto", links=(link_of(kind),), max_tokens=200)
-    assert auto.token_ids == plain.token_ids
 
 
 def test_a_file_that_cannot_be_used_never_stops_the_chat(
