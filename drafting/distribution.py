@@ -24,15 +24,18 @@ class Distribution:
     def probability(self, token: int) -> float:
         return float(self.probs[self.ids == token].sum())
 
+    def at(self, ids: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+        """The probabilities of ``ids``, 0 for tokens that cannot come next."""
+        order = np.argsort(self.ids)
+        places = order[np.searchsorted(self.ids, ids, sorter=order).clip(max=len(order) - 1)]
+        return np.where(self.ids[places] == ids, self.probs[places], 0.0)
+
     def minus(self, other: Distribution) -> Distribution:
         """norm(max(0, self - other)): where a rejected draft's token is drawn from instead.
 
         Returns ``self`` where nothing is left, which only rounding can bring about.
         """
-        order = np.argsort(other.ids)
-        places = order[np.searchsorted(other.ids, self.ids, sorter=order).clip(max=len(order) - 1)]
-        theirs = np.where(other.ids[places] == self.ids, other.probs[places], 0.0)
-        rest = np.maximum(0.0, self.probs - theirs)
+        rest = np.maximum(0.0, self.probs - other.at(self.ids))
         total = rest.sum()
         return Distribution(self.ids, rest / total) if total > 0 else self
 

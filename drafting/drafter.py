@@ -23,12 +23,14 @@ class Draft:
 
     ``q[i]`` is the distribution token i was drawn from; None means it was certain (an n-gram
     look-up). ``confidence[i]`` is the drafter's own estimate that token i is right if those before
-    it are (0 to 1); None where it has none.
+    it are (0 to 1); None where it has none. ``learn`` is told the target's distribution at each
+    place that verification looked at, from the first on, where it was not certain.
     """
 
     tokens: list[int] = field(default_factory=list)
     q: list[Distribution] | None = None
     confidence: list[float] | None = None
+    learn: Callable[[Sequence[Distribution]], None] | None = field(default=None, compare=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -41,6 +43,7 @@ class Draft:
             self.tokens[:length],
             None if self.q is None else self.q[:length],
             None if self.confidence is None else self.confidence[:length],
+            self.learn,
         )
 
 
@@ -48,7 +51,8 @@ NO_DRAFT = Draft()
 
 
 class Drafter(Protocol):
-    """One sequence's drafter. It never sees the target, its sampler or its logits.
+    """One sequence's drafter. It never sees the target, its sampler or its logits; a draft with a q may
+    ask to be told afterwards what it was judged by.
 
     What differs from the ordinary is known by its class: ``doubt`` (drafting.controller.DOUBT),
     ``costly`` of a CostlyDrafter, and ``covered_by``: the name of a link that sees all this one sees,

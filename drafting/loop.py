@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from drafting.cost import CostCurve
+from drafting.distribution import Distribution
 from drafting.drafter import NO_DRAFT, Draft, Interrupted
 from drafting.sequence import Sequence
 from drafting.silence import Silence
@@ -196,13 +197,17 @@ class Loop:
         first, source, drafted = plan.output, sequence.source, draft.tokens
         position = len(sequence.tokens)
         before = sequence.tokens[-1] if position > sequence.n_prompt else None
-        verified = verify(
-            draft,
-            lambda i: source.at(first + i, drafted[i - 1] if i else before),
-            sequence.noise,
-            position,
-            sequence.mode,
-        )
+        targets: list[Distribution] = []
+
+        def target(i: int) -> Distribution | int:
+            p = source.at(first + i, drafted[i - 1] if i else before)
+            if draft.learn is not None and not isinstance(p, int):
+                targets.append(p)
+            return p
+
+        verified = verify(draft, target, sequence.noise, position, sequence.mode)
+        if draft.learn is not None:
+            draft.learn(targets)
         kept = self._keep(sequence, verified.tokens)
         accepted = min(verified.accepted, len(kept))
         silence = sequence.chain.silence if plan.drafter is None and plan.take == 1 else None

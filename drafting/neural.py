@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections.abc
 from abc import ABC, abstractmethod
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from drafting.distribution import Distribution
 from drafting.drafter import NO_DRAFT, Draft, Draw, Interrupted
 from drafting.parameters import NeuralParameters
+from drafting.sharpness import Sharpness
 from native.context import Context, Logits
 from native.errors import DecodeAborted
 from native.sampler import SamplerChain, SamplerOptions
@@ -35,16 +37,22 @@ class NeuralDrafter(ABC):
         self.context = context
         self.configure(parameters)
         self._tokens: list[int] = []
-        self._chain = SamplerChain(context.model.n_vocab, SamplerOptions())
+        self._options = SamplerOptions()
+        self._chain = SamplerChain(context.model.n_vocab, self._options)
+        self._sharpness = Sharpness()
 
     def set_sampling(self, options: SamplerOptions) -> None:
-        """Draw the way the target will, from the next request on.
+        """Draw the way the target will, from the next request on, or more sharply where that was accepted
+        more often.
 
         Its grammar is left out: what it forbids is rejected, and looking at it takes time that a
         small model does not have.
         """
         self._chain.close()
         self._chain = SamplerChain(self.context.model.n_vocab, options, n_ctx=self.context.n_ctx)
+        if options != self._options:
+            self._sharpness = Sharpness()
+        self._options = options
 
     def configure(self, parameters: NeuralParameters) -> None:
         """For the next answers.
@@ -94,6 +102,7 @@ class NeuralDrafter(ABC):
 
     def _draft(self, row: Logits, limit: int, draw: Draw) -> Draft:
         drafted: list[int] = []
+        made: list[Distribution] = []
         qs: list[Distribution] = []
         confidences: list[float] = []
         position = len(self._tokens)
@@ -101,6 +110,8 @@ class NeuralDrafter(ABC):
             q, confidence = self._distribution(row)
             if confidence < self._parameters.p_min:
                 break
+            made.append(q)
+            q = self._sharpness.sharpened(q)
             token = draw(q, position + len(drafted))
             drafted.append(token)
             qs.append(q)
@@ -113,7 +124,15 @@ class NeuralDrafter(ABC):
             if following is None:
                 break
             row = following
-        return Draft(drafted, qs, confidences) if drafted else NO_DRAFT
+        if not drafted:
+            return NO_DRAFT
+        return Draft(drafted, qs, confidences, learn=partial(self._learn, made))
+
+    def _learn(
+        self, made: collections.abc.Sequence[Distribution], targets: collections.abc.Sequence[Distribution]
+    ) -> None:
+        for q, p in zip(made, targets, strict=False):
+            self._sharpness.learn(q, p)
 
     def _distribution(self, row: Logits) -> tuple[Distribution, float]:
         """q by a row of logits, and how sure it is of its favourite (0 to 1)."""

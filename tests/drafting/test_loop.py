@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from drafting.sequence import FinishReason
 from drafting.verification import Mode
 from tests.drafting.chi_square import assert_follows
 from tests.drafting.toy import (
+    MEMORY,
     VOCAB,
     Idle,
     Oracle,
@@ -98,6 +100,29 @@ def test_plain_decoding_says_one_token_a_pass() -> None:
     assert one.stats.target_passes == len(target.passes) == 20
     assert one.stats.acceptance_rate is None
     assert one.stats.by_drafter == {}
+
+
+def test_a_drafter_is_told_what_it_was_judged_by() -> None:
+    """The target's distribution at each place up to the first wrong token, or behind the last."""
+    told: list[list[Distribution]] = []
+    starts: list[list[int]] = []
+
+    class Curious(ToyDraftModel):
+        def propose(self, limit: int, draw: Draw) -> Draft:
+            draft = super().propose(limit, draw)
+            starts.append(list(self.history))
+            return replace(draft, learn=lambda targets: told.append(list(targets)))
+
+    one = sequence(ToyTarget(greedy=False), PROMPT, Curious(), max_new=60)
+    run(one.source, one)
+    assert one.stats.accepted > 0 and len(told) == len(starts) > 5
+    for start, targets in zip(starts, told, strict=True):
+        said = one.tokens[len(start) :]
+        for i, p in enumerate(targets):
+            context = tuple([*start, *said[:i]][-MEMORY:])
+            assert np.array_equal(p.probs, next_token(context, False).probs)
+    counts = one.stats.by_drafter["draft"]
+    assert sum(map(len, told)) == counts.accepted + counts.proposals
 
 
 @pytest.mark.parametrize("padded", [False, True])

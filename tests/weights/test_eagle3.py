@@ -9,7 +9,8 @@ import pytest
 
 from app.neural import neural_drafter
 from app.protocol import EngineOptions
-from drafting.distribution import Noise
+from drafting.distribution import Distribution, Noise
+from drafting.drafter import Draft
 from drafting.eagle3 import Eagle3
 from drafting.hidden_states import HiddenStates
 from drafting.llama_target import LlamaTarget
@@ -80,6 +81,29 @@ def test_q_is_a_distribution_over_the_targets_vocabulary(pair: Pair) -> None:
         assert q.probs.sum() == pytest.approx(1.0)
         assert q.probs[q.ids % 2 == 1].sum() == 0.0
         assert len(q.ids) == SIZES.n_vocab, "no setting cuts anything"
+
+
+def test_it_draws_more_sharply_where_that_is_accepted_until_the_sampler_changes(pair: Pair) -> None:
+    tokens = pair.answer(None).tokens
+    drafter = Eagle3(pair.head(), pair.hidden)
+    drafter.configure(NeuralParameters(n_max=4))
+    noise = Noise(7)
+
+    def drawn(temperature: float) -> Draft:
+        drafter.set_sampling(SamplerOptions(temperature=temperature, top_k=40))
+        drafter.begin(tokens)
+        return drafter.propose(4, noise.draw)
+
+    def favourite(draft: Draft) -> float:
+        assert draft.q is not None
+        return float(draft.q[0].probs.max())
+
+    first = drawn(4.0)
+    assert first.q is not None and first.learn is not None
+    first.learn([Distribution.certain(int(q.ids[q.probs.argmax()])) for q in first.q])
+    assert favourite(drawn(4.0)) > favourite(first) + 0.1
+    assert favourite(drawn(3.9)) < favourite(first) + 0.1
+    assert favourite(drawn(4.0)) == pytest.approx(favourite(first))
 
 
 def test_it_reads_nothing_before_it_is_asked_and_then_only_what_is_new(pair: Pair) -> None:
