@@ -67,6 +67,7 @@ class _Job:
         self.lock = lock
         self.files = files
         self.cancelled = False
+        self.dismissed = False
         self.error: JobError | None = None
         self.told_at = 0.0
 
@@ -173,11 +174,12 @@ class DownloadQueue:
     def jobs(self) -> list[JobProgress]:
         """All jobs, the oldest first: ours, also those that have ended, and other programs'."""
         with self._lock:
-            ours = {job_id: self._progress(job) for job_id, job in self._jobs.items()}
+            ours = {job_id: self._progress(job) for job_id, job in self._jobs.items() if not job.dismissed}
+            known = set(self._jobs)
         others = {
             record.id: self._progress_elsewhere(record)
             for record in self._folder.records()
-            if record.id not in ours
+            if record.id not in known
         }
         return [job for _, job in sorted((ours | others).items())]
 
@@ -214,6 +216,7 @@ class DownloadQueue:
             if job is None or job.state in ("cancelled", "complete"):
                 return
             job.cancelled = True
+            self._forget(job)  # no program is to take it over
             for file in job.files:
                 if file.phase != "complete":
                     file.phase = "cancelled"
@@ -225,7 +228,10 @@ class DownloadQueue:
         """Forget a job that has ended; a failed one is cancelled."""
         self.cancel(job_id)
         with self._lock:
-            self._jobs.pop(job_id, None)
+            job = self._jobs.get(job_id)
+            if job is not None:
+                job.dismissed = True
+                self._drop(job)
 
     def leftovers(self) -> list[tuple[Path, int]]:
         """Files of unfinished downloads that belong to no job, with their sizes."""
@@ -312,15 +318,27 @@ class DownloadQueue:
         """Delete what a job that has ended leaves, once none of its threads is left."""
         if job.state not in ("cancelled", "complete") or any(file.running for file in job.files):
             return
+        self._forget(job)
+        if job.cancelled:
+            unfinished = tuple(file.record for file in job.files if file.phase != "complete")
+            try:
+                self._folder.discard_parts(unfinished)
+            except OSError as error:
+                log.warning("the rest of a download cannot be deleted: %s", error)
+        self._let_go(job.record.id, job.lock)
+        self._drop(job)
+
+    def _drop(self, job: _Job) -> None:
+        """Forget a dismissed job, unless a thread is still at work on it."""
+        if job.dismissed and not any(file.running for file in job.files):
+            self._jobs.pop(job.record.id, None)
+
+    def _forget(self, job: _Job) -> None:
+        """Delete the record of a job that has ended."""
         try:
             self._folder.forget(job.record.id)
-            if job.cancelled:
-                self._folder.discard_parts(
-                    tuple(file.record for file in job.files if file.phase != "complete")
-                )
         except OSError as error:
-            log.warning("the rest of a download cannot be deleted: %s", error)
-        self._let_go(job.record.id, job.lock)
+            log.warning("the record of a download cannot be deleted: %s", error)
 
     def _let_go(self, job_id: str, lock: FileLock) -> None:
         """Release a job's lock for good."""

@@ -44,16 +44,16 @@ class Fault:
         return "resolve" if self.kind in _AT_RESOLVE else "content"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Seen:
-    """A request that was answered; ``sent`` counts bytes of its body."""
+    """A request, in the order in which they came; ``sent`` counts bytes of the file in its answer."""
 
     method: str
     path: str
     range: str | None
-    status: int
-    sent: int
     token: str | None
+    status: int = 0
+    sent: int = 0
 
 
 @dataclass(slots=True)

@@ -25,8 +25,7 @@ _RESOLVE = re.compile(r"/(?:api/resolve-cache/models/)?([^/]+/[^/]+)/resolve/([^
 class HubHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: HubServer
-    sent = 0
-    status = 0
+    seen: Seen
 
     def log_message(self, format: str, *args: object) -> None:
         """Quiet."""
@@ -42,7 +41,8 @@ class HubHandler(BaseHTTPRequestHandler):
         return self.server.hub
 
     def _answer(self) -> None:
-        self.sent, self.status = 0, 0
+        self.seen = Seen(self.command, self.path, self.headers.get("Range"), self._token())
+        self.hub.note(self.seen)
         path = unquote(urlsplit(self.path).path)
         try:
             if path == "/loop":
@@ -61,11 +61,6 @@ class HubHandler(BaseHTTPRequestHandler):
                 self._say(404, {"error": "Sorry, we can't find the page you are looking for."})
         except (ConnectionError, TimeoutError):
             self.close_connection = True
-        finally:
-            token = self._token()
-            self.hub.note(
-                Seen(self.command, self.path, self.headers.get("Range"), self.status, self.sent, token)
-            )
 
     def _token(self) -> str | None:
         header = self.headers.get("Authorization")
@@ -263,7 +258,7 @@ class HubHandler(BaseHTTPRequestHandler):
     def _send_body(self, file: LocalFile, start: int, stop: int, flip: int) -> None:
         if isinstance(file.content, Path) and not file.piece_pause:
             with file.content.open("rb") as source:
-                self.sent += self.connection.sendfile(source, start, stop - start)
+                self.seen.sent += self.connection.sendfile(source, start, stop - start)
             return
         for position in range(start, stop, _PIECE):
             piece = file.read(position, min(position + _PIECE, stop))
@@ -271,7 +266,7 @@ class HubHandler(BaseHTTPRequestHandler):
                 index = flip - position
                 piece = piece[:index] + bytes([piece[index] ^ 1]) + piece[index + 1 :]
             self.wfile.write(piece)
-            self.sent += len(piece)
+            self.seen.sent += len(piece)
             self.hub.last_sent[file.sha256] = time.monotonic()
             if file.piece_pause:
                 self.hub.closing.wait(file.piece_pause)
@@ -312,7 +307,7 @@ class HubHandler(BaseHTTPRequestHandler):
         self._write(body)
 
     def _send_head(self, status: int, headers: dict[str, str]) -> None:
-        self.status = status
+        self.seen.status = status
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)

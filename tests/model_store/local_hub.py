@@ -82,7 +82,7 @@ class LocalHub:
         self.file(repo, path).faults.extend(faults)
 
     def requests(self, part: str) -> list[Seen]:
-        """Answered requests for paths that hold ``part``."""
+        """Requests for paths that hold ``part``."""
         with self._lock:
             return [seen for seen in self.seen if part in seen.path]
 
