@@ -10,9 +10,9 @@ from pathlib import Path
 
 import msgspec
 
-from app import paths
 from app.cli import INTERRUPTED, UsageError, failure_status
 from app.engine_client import EngineClient, Event, WorkerLost
+from app.local_models import local_models, models_folder
 from app.protocol import (
     NEURAL,
     ChatMessage,
@@ -32,7 +32,6 @@ from app.protocol import (
 )
 from app.settings import SettingsFile
 from app.speed_history import SpeedHistory
-from model_store.library import list_models
 from model_store.starter import STARTER_NAME, starter_path
 
 
@@ -121,9 +120,8 @@ def model_path(wanted: str | None) -> Path:
         return starter
     if Path(wanted).exists():
         return Path(wanted)
-    settings = SettingsFile().load()
-    folder = Path(settings.models_folder) if settings.models_folder else paths.models_dir()
-    named = [m.path for m in list_models(folder) if wanted in (m.name, m.path.name, m.path.stem)]
+    folder = models_folder(SettingsFile().load())
+    named = [m.path for m in local_models(folder) if wanted in (m.name, m.path.name, m.path.stem)]
     if not named:
         raise UsageError(f"there is no model file {wanted!r}, and none of that name in {folder}")
     return named[0]

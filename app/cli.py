@@ -57,6 +57,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from app.stats_command import run_stats
 
             return run_stats(options)
+        if options.command == "models":
+            from app.models_command import run_models
+
+            return run_models(options)
         if options.command == "forget":
             from app.forget_command import run_forget
 
@@ -164,6 +168,7 @@ def _parser() -> argparse.ArgumentParser:
     stats.add_argument("--model", metavar="NAME", help="only this model, by the name the table shows")
     stats.add_argument("--forget", action="store_true", help="drop what was counted")
     stats.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    _add_models(commands.add_parser)
     commands.add_parser(
         "forget",
         help="delete what drafting has learned from your answers",
@@ -249,6 +254,53 @@ def _add_bench(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
     bench.add_argument(
         "--peer-modes", type=_names, metavar="LIST", help="some of its --spec-type values (default: all)"
     )
+
+
+def _add_models(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
+    models = add_parser(
+        "models",
+        help="list, download, check, import and delete models",
+        description="Do what the Models page does, without a window.",
+    )
+    commands = models.add_subparsers(dest="models_command", metavar="command", required=True)
+
+    def add(name: str, what: str, more: str = "") -> argparse.ArgumentParser:
+        command: argparse.ArgumentParser = commands.add_parser(name, help=what, description=more or what)
+        command.add_argument(
+            "--json", action="store_true", help="print JSON on standard output, and nothing else"
+        )
+        return command
+
+    listing = add("list", "the models on this machine, and what they take")
+    listing.add_argument("--updates", action="store_true", help="ask the Hub whether there are newer ones")
+    get = add(
+        "get",
+        "download a model and the drafter that fits it",
+        "Download a model and the drafter that fits it. Without a name: go on with what is unfinished.",
+    )
+    get.add_argument(
+        "name", nargs="?", metavar="MODEL", help="a repository (owner/name), or a link to a file"
+    )
+    remove = add("rm", "delete models; imported ones are only taken off the list")
+    remove.add_argument("name", nargs="+", metavar="MODEL", help="by the name in the list, or by file")
+    verify = add("verify", "read models in full and compare them with what was downloaded")
+    verify.add_argument("name", nargs="*", metavar="MODEL", help="some models (default: all in the folder)")
+    bring = add(
+        "import",
+        "list models where another program keeps them",
+        "List models where they are, without copying. Without arguments: show what other programs have.",
+    )
+    source = bring.add_mutually_exclusive_group()
+    source.add_argument("path", nargs="?", type=Path, metavar="PATH", help="a GGUF file, or a folder")
+    source.add_argument(
+        "--from",
+        dest="program",
+        choices=("huggingface", "lmstudio", "ollama", "jan", "all"),
+        help="all models of a program",
+    )
+    search = add("search", "GGUF repositories on the Hugging Face Hub")
+    search.add_argument("text", nargs="+", metavar="WORD", help="part of a name")
+    search.add_argument("--limit", type=_count, default=20, metavar="N", help="how many (default: 20)")
 
 
 def _names(text: str) -> tuple[str, ...]:

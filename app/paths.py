@@ -25,6 +25,11 @@ def data_dir() -> Path:
     return _folder("data", platformdirs.user_data_dir(_NAME, appauthor=False))
 
 
+def cache_dir() -> Path:
+    """What can be made anew."""
+    return _folder("cache", platformdirs.user_cache_dir(_NAME, appauthor=False))
+
+
 def answers_dir() -> Path:
     """Where drafting keeps what it learns from answers; it is made when there is something to keep."""
     return data_dir() / "answers"

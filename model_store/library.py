@@ -61,7 +61,7 @@ _memory = ScanCache()
 
 
 def list_models(
-    folder: Path,
+    folder: Path | None,
     cache: ScanCache = _memory,
     imported: Sequence[Imported] = (),
     *,
@@ -70,10 +70,10 @@ def list_models(
 ) -> list[ModelEntry]:
     """List the GGUF files in ``folder`` and up to six folders below, and the imported ones, by name.
 
-    A split model is one entry, that of its first part. Never raises for what it finds; a folder that
-    is missing or unreadable is empty. May take long on a slow disk: not for a GUI thread. ``on_part``
-    gets what the cache knows before any file is opened, and then what is read, a few times a second.
-    When ``stopped`` turns true, the rest is left out.
+    Without a folder, only those. A split model is one entry, that of its first part. Never raises for
+    what it finds; a folder that is missing or unreadable is empty. May take long on a slow disk: not for
+    a GUI thread. ``on_part`` gets what the cache knows before any file is opened, and then what is read,
+    a few times a second. When ``stopped`` turns true, the rest is left out.
     """
     found = list(_found(folder, imported))
     entries = [_entry(model, cache.known) for model in found]
@@ -98,7 +98,7 @@ class BackgroundScan:
 
     def __init__(
         self,
-        folder: Path,
+        folder: Path | None,
         cache: ScanCache,
         imported: Sequence[Imported],
         on_listing: Callable[[Listing], None],
@@ -153,9 +153,9 @@ def gguf_files(folder: Path) -> Iterator[Path]:
                 yield Path(child.path)
 
 
-def _found(folder: Path, imported: Sequence[Imported]) -> Iterator[_Found]:
+def _found(folder: Path | None, imported: Sequence[Imported]) -> Iterator[_Found]:
     listed: set[Path] = set()
-    for path in gguf_files(folder):
+    for path in gguf_files(folder) if folder is not None else ():
         split = split_name(path)
         first = split.parts[0] if split is not None else path
         if first not in listed:
@@ -168,7 +168,7 @@ def _found(folder: Path, imported: Sequence[Imported]) -> Iterator[_Found]:
             yield _Found(model.path, model.name, parts, model.program)
 
 
-def _sorted(entries: Sequence[ModelEntry | None], folder: Path) -> tuple[ModelEntry, ...]:
+def _sorted(entries: Sequence[ModelEntry | None], folder: Path | None) -> tuple[ModelEntry, ...]:
     """The entries that are there, each with a name of its own where its folder or program gives one."""
     there = [entry for entry in entries if entry is not None]
     repeated = {name for name, count in Counter(entry.name for entry in there).items() if count > 1}

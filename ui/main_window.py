@@ -28,8 +28,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app import paths
 from app.engine_client import WORKER_COMMAND, Event
+from app.local_models import models_folder
 from app.protocol import Piece
 from app.settings import Settings, SettingsFile
 from app.speed_history import BackgroundHistory, SpeedHistory
@@ -213,8 +213,7 @@ class MainWindow(QMainWindow):
         self._apply(replace(self.controller.settings, model=path), apply=False)
 
     def _models_folder(self) -> Path:
-        folder = self.controller.settings.models_folder
-        return Path(folder) if folder else paths.models_dir()
+        return models_folder(self.controller.settings)
 
     def _act(self, action: str) -> None:
         """What was chosen on the card at the end."""

@@ -10,7 +10,8 @@ from PySide6.QtCore import QObject, QRect, QRectF, QSize, Qt, QUrl, Signal
 from PySide6.QtGui import QAction, QColor, QDesktopServices, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFileDialog, QMenu, QSizePolicy, QToolButton, QWidget
 
-from model_store.library import ModelEntry, list_models
+from app.local_models import local_models
+from model_store.library import ModelEntry
 from model_store.starter import starter_path
 from ui.bidi import visible
 from ui.engine_state import EngineState
@@ -42,7 +43,7 @@ class ModelLibrary(QObject):
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _scan(self, folder: Path) -> None:
-        self._read.emit(list_models(folder))
+        self._read.emit(local_models(folder))
 
     def _take(self, entries: list[ModelEntry]) -> None:
         if entries != self.entries:

@@ -1,0 +1,233 @@
+"""``slipstream models``: what the Models page does, without a window."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+
+from app.cli import USAGE_ERROR, UsageError
+from app.local_models import imported_file, models_folder, scan_cache_file
+from app.models_get import run_get
+from app.settings import SettingsFile
+from model_store.check import ModelFileError
+from model_store.download import DownloadError
+from model_store.fit import shown_bytes
+from model_store.hub_error import HubError
+from model_store.imported import Imported, ImportedError
+from model_store.library import ModelEntry
+from model_store.removal import RemovalError
+from model_store.store import Event, Store, StoreError
+from model_store.verification import FileCheck
+
+_WIDEST_NAME = 48
+_BAD = ("damaged", "missing", "unreadable")
+
+
+def open_store(on_event: Callable[[Event], None] = lambda event: None) -> Store:
+    """The store of the person's models folder, which must be closed."""
+    return Store(
+        models_folder(SettingsFile().load()),
+        cache=scan_cache_file(),
+        imported=imported_file(),
+        on_event=on_event,
+    )
+
+
+def run_models(options: argparse.Namespace) -> int:
+    """Run one of the commands. Raises UsageError for input that cannot be used."""
+    if options.models_command == "get":
+        return _guarded(lambda: run_get(options, open_store))
+    store = open_store()
+    try:
+        return _guarded(lambda: _COMMANDS[options.models_command](store, options))
+    finally:
+        store.close()
+
+
+def _guarded(run: Callable[[], int]) -> int:
+    """The status of ``run``; what went wrong becomes one line."""
+    try:
+        return run()
+    except StoreError as error:
+        raise UsageError(str(error)) from error
+    except HubError as error:
+        _note(f"{error.message} {error.link}" if error.link else error.message)
+        return USAGE_ERROR if error.kind == "not_found" else 1
+    except (DownloadError, ImportedError, ModelFileError, RemovalError) as error:
+        _note(str(error))
+    except OSError as error:
+        _note(f"{error.filename or 'the disk'}: {(error.strerror or type(error).__name__).lower()}")
+    return 1
+
+
+def _list(store: Store, options: argparse.Namespace) -> int:
+    entries = store.entries()
+    updates = {update.path: update for update in store.updates()} if options.updates else {}
+    use = store.disk_use()
+    if options.json:
+        rows = []
+        for entry in entries:
+            row = _row(store, entry)
+            if options.updates:
+                update = updates.get(entry.path)
+                row["update"] = update and (update.file.revision if update.file else "gone")
+            rows.append(row)
+        disk = {"models": use.models, "unfinished": use.unfinished, "other": use.other, "free": use.free}
+        print(json.dumps({"folder": str(store.models), "models": rows, "disk_bytes": disk}))
+        return 0
+    print(_table(entries) if entries else "There are no models yet.")
+    for path, update in updates.items():
+        state = "a newer version is on the Hub" if update.file else "it is gone from the Hub"
+        print(f"{_printable(path.name)}: {state} ({update.manifest.repository})")
+    free = f", {shown_bytes(use.free)} are free" if use.free is not None else ""
+    unfinished = f", {shown_bytes(use.unfinished)} of unfinished downloads" if use.unfinished else ""
+    print(f"\n{store.models}: {shown_bytes(use.models)} of models{unfinished}{free}")
+    return 0
+
+
+def _rm(store: Store, options: argparse.Namespace) -> int:
+    rows: list[dict[str, object]] = []
+    for name in options.name:
+        entry = store.find(name)
+        removed = store.remove(entry)
+        rows.append(
+            {
+                "name": entry.name,
+                "deleted": [str(path) for path in removed.paths],
+                "bytes_freed": removed.bytes_freed,
+            }
+        )
+        if options.json:
+            continue
+        shown = _printable(entry.name)
+        if removed.paths:
+            print(f"{shown} is deleted; {removed.bytes_freed:,} bytes are free again.")
+        else:
+            print(f"{shown} is off the list; its file stays where it is.")
+    if options.json:
+        print(json.dumps({"removed": rows}))
+    return 0
+
+
+def _verify(store: Store, options: argparse.Namespace) -> int:
+    if options.name:
+        entries = [store.find(name) for name in options.name]
+    else:
+        entries = [entry for entry in store.entries() if entry.program is None]
+    checks: list[FileCheck] = []
+    for entry in entries:
+        for check in store.verify(entry):
+            checks.append(check)
+            if not options.json:
+                print(f"{check.outcome:10}  {_printable(check.path.name)}: {check.reason}", flush=True)
+    if options.json:
+        rows = [{"path": str(c.path), "outcome": c.outcome, "reason": c.reason} for c in checks]
+        print(json.dumps({"files": rows}))
+    elif not checks:
+        print("There is nothing to verify.")
+    return 1 if any(check.outcome in _BAD for check in checks) else 0
+
+
+def _import(store: Store, options: argparse.Namespace) -> int:
+    if options.path is None and options.program is None:
+        return _list_foreign(store, options)
+    new: list[Imported]
+    if options.path is not None:
+        new = store.import_path(options.path)
+    else:
+        new = store.import_foreign(None if options.program == "all" else PROGRAMS[options.program])
+    if options.json:
+        rows = [{"name": model.name, "path": str(model.path), "program": model.program} for model in new]
+        print(json.dumps({"imported": rows}))
+    elif new:
+        for model in new:
+            print(f"{_printable(model.name)} is listed, and stays where it is: {_printable(str(model.path))}")
+    else:
+        print("Nothing is new there.")
+    return 0
+
+
+def _list_foreign(store: Store, options: argparse.Namespace) -> int:
+    entries = store.foreign()
+    if options.json:
+        print(json.dumps({"found": [_row(store, entry) for entry in entries]}))
+    elif entries:
+        print(_table(entries))
+        print("\nslipstream models import --from PROGRAM lists them here, without copying.")
+    else:
+        print("No other program's models were found. A file or a folder can be named.")
+    return 0
+
+
+def _search(store: Store, options: argparse.Namespace) -> int:
+    hits = store.search(" ".join(options.text), options.limit)
+    if options.json:
+        rows = [
+            {
+                "repository": hit.repo,
+                "downloads": hit.downloads,
+                "likes": hit.likes,
+                "updated": hit.updated and hit.updated.isoformat(),
+                "gated": hit.gated,
+            }
+            for hit in hits
+        ]
+        print(json.dumps({"found": rows}))
+        return 0
+    for hit in hits:
+        updated = f"  {hit.updated:%Y-%m-%d}" if hit.updated else ""
+        gated = "  gated" if hit.gated else ""
+        print(f"{_printable(hit.repo):60}{hit.downloads:>12,} downloads{updated}{gated}")
+    if not hits:
+        print("The Hub has no GGUF repository of such a name.")
+    return 0
+
+
+PROGRAMS = {"huggingface": "Hugging Face", "lmstudio": "LM Studio", "ollama": "Ollama", "jan": "Jan"}
+_COMMANDS: dict[str, Callable[[Store, argparse.Namespace], int]] = {
+    "list": _list,
+    "rm": _rm,
+    "verify": _verify,
+    "import": _import,
+    "search": _search,
+}
+
+
+def _row(store: Store, entry: ModelEntry) -> dict[str, object]:
+    manifest = store.manifests.read(entry.path)
+    return {
+        "name": entry.name,
+        "path": str(entry.path),
+        "kind": entry.kind,
+        "size_bytes": entry.size_bytes,
+        "problem": entry.problem,
+        "architecture": entry.architecture,
+        "description": entry.description,
+        "fingerprint": entry.fingerprint,
+        "program": entry.program,
+        "repository": manifest and manifest.repository,
+        "revision": manifest and manifest.revision,
+        "sha256": manifest and manifest.sha256,
+        "downloaded_at": manifest and manifest.downloaded_at.isoformat(),
+    }
+
+
+def _table(entries: Sequence[ModelEntry]) -> str:
+    width = min(_WIDEST_NAME, max(len(entry.name) for entry in entries))
+    lines: list[str] = []
+    for entry in entries:
+        program = f"  ({entry.program})" if entry.program else ""
+        words = _printable(entry.problem or entry.description)
+        lines.append(f"{_printable(entry.name):{width}}{shown_bytes(entry.size_bytes):>11}  {words}{program}")
+    return "\n".join(lines)
+
+
+def _printable(text: str) -> str:
+    """``text`` from a file or a server, so that it can do nothing to a terminal."""
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+
+
+def _note(text: str) -> None:
+    print(f"slipstream: {text}", file=sys.stderr)

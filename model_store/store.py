@@ -1,0 +1,252 @@
+"""The model store as the window and the command line use it: models here, the Hub, and downloads."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from model_store.check import shown_name
+from model_store.disk_use import DiskUse, disk_use
+from model_store.download_folder import DownloadFolder
+from model_store.download_job import JobProgress
+from model_store.download_queue import DownloadQueue
+from model_store.foreign import ANOTHER_FOLDER, find_foreign, read_folder
+from model_store.hub import Hub, HubError, HubFile, HubHit
+from model_store.imported import Imported, ImportedModels
+from model_store.library import BackgroundScan, Listing, ModelEntry, list_models
+from model_store.local_path import HIDDEN
+from model_store.manifest import Manifest, Manifests
+from model_store.removal import Removed, remove_model
+from model_store.repo_link import parse_repo
+from model_store.scan import scan_file
+from model_store.scan_cache import ScanCache
+from model_store.split import split_name
+from model_store.starter import STARTER_NAME, starter_path
+from model_store.stop_signal import StopSignal
+from model_store.verification import FileCheck, verify_file
+
+Event = Listing | JobProgress
+OUR_PROGRAM = "Slipstream"
+"""The program that the starter belongs to."""
+
+
+class StoreError(Exception):
+    """What was asked for cannot be done; the text is one sentence for the person."""
+
+    def __init__(self, kind: Literal["not_found", "ambiguous", "unusable"], message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """A downloaded file that the Hub now has in another version; ``file`` is None when it is gone there."""
+
+    path: Path
+    manifest: Manifest
+    file: HubFile | None
+
+
+class Store:
+    """Everything about models on this machine, for one models folder.
+
+    ``on_event`` is told of listings and of downloads, from other threads. Methods that read many files
+    or ask the Hub take their time, and belong in a thread; every one may be called from any. ``close``
+    must be called.
+    """
+
+    def __init__(
+        self,
+        models: Path,
+        *,
+        cache: Path | None,
+        imported: Path,
+        on_event: Callable[[Event], None] = lambda event: None,
+        hub: Hub | None = None,
+    ) -> None:
+        """``cache`` and ``imported`` are the files that keep what was scanned, and what was imported."""
+        self.models = models = models.absolute()
+        self.hub = hub or Hub()
+        self.imported = ImportedModels(imported)
+        self.manifests = Manifests(models)
+        self._on_event = on_event
+        self._cache = ScanCache(cache)
+        self._lock = threading.Lock()
+        self._queue: DownloadQueue | None = None
+        self._scan: BackgroundScan | None = None
+
+    @property
+    def queue(self) -> DownloadQueue:
+        """The downloads; they begin, or go on, when it is first asked for. Raises OSError."""
+        with self._lock:
+            if self._queue is None:
+                queue = DownloadQueue(self.models, self.hub, self._on_event)
+                queue.start()
+                self._queue = queue
+            return self._queue
+
+    def close(self) -> None:
+        """Stop what runs; downloads go on when the next program asks for them."""
+        with self._lock:
+            queue, self._queue = self._queue, None
+            scan, self._scan = self._scan, None
+        if scan is not None:
+            scan.stop()
+        if queue is not None:
+            queue.close()
+
+    # Models here
+
+    def entries(self) -> list[ModelEntry]:
+        """All models on this machine that are known to us, by name."""
+        return list_models(self.models, self._cache, self._listed())
+
+    def scan(self) -> None:
+        """List them in the background; a scan that still runs is stopped."""
+        with self._lock:
+            if self._scan is not None:
+                self._scan.stop()
+            self._scan = BackgroundScan(self.models, self._cache, self._listed(), self._on_event)
+
+    def find(self, name: str) -> ModelEntry:
+        """The model called ``name``, or whose file is. Raises StoreError."""
+        entries = self.entries()
+        path = Path(name).absolute()
+        # What is written in full means one model; the rest may be said of several.
+        found = [entry for entry in entries if name == entry.name or path in _parts(entry)]
+        if not found:
+            found = [e for e in entries if name in (e.path.name, e.path.stem, self._below(e.path))]
+        if not found:
+            close = [entry.name for entry in entries if name.casefold() in entry.name.casefold()]
+            hint = f" (there is: {', '.join(close[:5])})" if close else ""
+            raise StoreError("not_found", f"There is no model {name!r}{hint}.")
+        if len(found) > 1:
+            paths = ", ".join(self._below(entry.path) for entry in found)
+            raise StoreError("ambiguous", f"{name!r} is more than one model: {paths}.")
+        return found[0]
+
+    def remove(self, entry: ModelEntry, in_use: Callable[[Path], str | None] = lambda path: None) -> Removed:
+        """Delete a model, or take an imported one off the list, which frees nothing.
+
+        ``in_use`` says why a file must stay: "it is loaded". One that is being downloaded stays as well.
+        Raises RemovalError, ImportedError and OSError.
+        """
+        if entry.program is not None and self.imported.remove(entry.path):
+            return Removed((), 0)
+        records = DownloadFolder(self.models).records()
+        coming = {self.models / file.place for record in records for file in record.files}
+
+        def reason(path: Path) -> str | None:
+            return "it is being downloaded" if path in coming else in_use(path)
+
+        removed = remove_model(entry, self.models, reason)
+        for path in removed.paths:
+            self.manifests.remove(path)
+        return removed
+
+    def verify(self, entry: ModelEntry, stop: StopSignal | None = None) -> list[FileCheck]:
+        """Read all of a model's files and compare them with their manifests. Raises Stopped."""
+        stop = stop or StopSignal()
+        return [verify_file(part, self.manifests.read(part), stop) for part in _parts(entry)]
+
+    def disk_use(self) -> DiskUse:
+        return disk_use(self.models, self.models / HIDDEN / "downloads")
+
+    # Models of other programs
+
+    def foreign(self) -> list[ModelEntry]:
+        """What other programs keep on this machine and is not listed yet."""
+        known = {entry.path.resolve() for entry in self.entries()}
+        found = [model for model in find_foreign() if model.path.resolve() not in known]
+        return list_models(None, self._cache, found)
+
+    def import_foreign(self, program: str | None = None) -> list[Imported]:
+        """List what ``program`` keeps (None: any of those we know). Raises ImportedError."""
+        return self._import(
+            Imported(entry.path, entry.name, entry.program or ANOTHER_FOLDER)
+            for entry in self.foreign()
+            if program in (None, entry.program) and entry.problem is None
+        )
+
+    def import_path(self, path: Path) -> list[Imported]:
+        """List a file, or what is in a folder, where it is. Returns what was not listed before.
+
+        Raises StoreError when there is nothing to list, and ImportedError.
+        """
+        path = path.absolute()
+        if path.is_dir():
+            found = read_folder(path)
+            if not found:
+                raise StoreError("unusable", f"There are no models in {path}.")
+            return self._import(found)
+        split = split_name(path)
+        first = split.parts[0] if split is not None else path
+        try:
+            problem = scan_file(first).problem
+        except OSError as error:
+            raise StoreError(
+                "not_found", f"{shown_name(first)} cannot be read: {(error.strerror or 'error').lower()}."
+            ) from error
+        if problem is not None:
+            raise StoreError("unusable", f"{shown_name(first)} cannot be imported: {problem}.")
+        return self._import([Imported(first, split.stem if split else path.stem, ANOTHER_FOLDER)])
+
+    # The Hub
+
+    def search(self, text: str, limit: int = 20) -> list[HubHit]:
+        """Raises HubError."""
+        return self.hub.search(text, limit)
+
+    def get(self, text: str) -> JobProgress:
+        """Download what ``text`` names: a link to a file, with all parts of a split model.
+
+        Raises StoreError, HubError, DownloadError and OSError.
+        """
+        link = parse_repo(text, self.hub.endpoint)
+        if link is None or link.path is None:
+            raise StoreError("not_found", f"{text!r} names no file on the Hub.")
+        repository = self.hub.repository(link.repo, link.revision)
+        file = repository.file(link.path)
+        split = split_name(Path(file.path))
+        paths = [part.as_posix() for part in split.parts] if split else [file.path]
+        return self.queue.add([repository.file(path) for path in paths], split.stem if split else file.name)
+
+    def updates(self) -> list[Update]:
+        """Downloaded files that are not the Hub's newest any more. Raises HubError."""
+        by_repository: dict[str, list[tuple[Path, Manifest]]] = {}
+        for path, manifest in self.manifests.all().items():
+            if path.exists():
+                by_repository.setdefault(manifest.repository, []).append((path, manifest))
+        updates: list[Update] = []
+        for name, known in sorted(by_repository.items()):
+            try:
+                files = {file.path: file for file in self.hub.repository(name).files}
+            except HubError as error:
+                if error.kind != "not_found":
+                    raise
+                files = {}
+            for path, manifest in known:
+                file = files.get(manifest.file)
+                if file is None or (file.sha256 or manifest.sha256) != manifest.sha256:
+                    updates.append(Update(path, manifest, file))
+        return updates
+
+    def _import(self, models: Iterable[Imported]) -> list[Imported]:
+        inside = self.models.resolve()
+        return self.imported.add(model for model in models if not model.path.resolve().is_relative_to(inside))
+
+    def _listed(self) -> Sequence[Imported]:
+        starter = starter_path()
+        ours = (Imported(starter, STARTER_NAME, OUR_PROGRAM),) if starter is not None else ()
+        return (*ours, *self.imported.models())
+
+    def _below(self, path: Path) -> str:
+        return str(path.relative_to(self.models)) if path.is_relative_to(self.models) else str(path)
+
+
+def _parts(entry: ModelEntry) -> tuple[Path, ...]:
+    split = split_name(entry.path)
+    return split.parts if split is not None else (entry.path,)

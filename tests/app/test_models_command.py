@@ -1,0 +1,214 @@
+"""``slipstream models``, as it is typed: what it prints, its exit status, and one line for each failure."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app import paths
+from app.cli import main
+from model_store.starter import STARTER_NAME
+from tests.model_store.local_hub import Fault, LocalHub
+from tests.model_store.raw_gguf import CHAT, gguf, text
+
+REPO = "someone/Model-GGUF"
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+def model(name: str) -> bytes:
+    return gguf({**CHAT, "general.name": text(name), "general.size_label": text("1B")})
+
+
+@pytest.fixture(autouse=True)
+def no_other_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    home = tmp_path / "home"
+    monkeypatch.setattr(Path, "home", lambda: home)
+    for name in ("HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "OLLAMA_MODELS", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    return home
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalHub]:
+    with LocalHub() as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        yield hub
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    def run(*arguments: str) -> tuple[int, str, str]:
+        status = main(["models", *arguments])
+        said = capsys.readouterr()
+        return status, said.out, said.err
+
+    return run
+
+
+def listed(run: Run) -> dict[str, dict[str, Any]]:
+    status, out, err = run("list", "--json")
+    assert (status, err) == (0, "")
+    return {row["name"]: row for row in json.loads(out)["models"]}
+
+
+def test_list_shows_what_is_there_and_why_it_cannot_be_used(run: Run) -> None:
+    folder = paths.models_dir()
+    (folder / "a.gguf").write_bytes(model("a"))
+    (folder / "cut.gguf").write_bytes(model("a")[:-1])
+    (folder / "evil\x1b[31m.gguf").write_bytes(model("e"))
+    status, out, err = run("list")
+    assert (status, err) == (0, "")
+    lines = out.splitlines()
+    assert [line.split()[0] for line in lines[:3]] == ["a", "cut", "evil�[31m"]
+    assert "llama, 1B, F32" in lines[0]
+    assert "incomplete" in lines[1]
+    assert "\x1b" not in out
+    assert str(folder) in lines[-1]
+    rows = listed(run)
+    assert rows["a"]["size_bytes"] == len(model("a"))
+    assert rows["a"]["problem"] is None
+    assert rows[STARTER_NAME]["program"] == "Slipstream"
+
+
+def test_get_verify_update_and_remove(run: Run, hub: LocalHub) -> None:
+    hub.add(REPO, {"m.gguf": model("m")})
+    status, out, _ = run("get", f"{hub.url}/{REPO}/resolve/main/m.gguf")
+    path = paths.models_dir() / "someone" / "Model-GGUF" / "m.gguf"
+    assert (status, out) == (0, f"{path}  ({len(model('m')):,} bytes, checked)\n")
+    row = listed(run)["m"]
+    assert row["repository"] == REPO
+    assert row["downloaded_at"].endswith("+00:00")
+    assert run("verify")[:2] == (0, f"verified    m.gguf: SHA-256 {row['sha256']}\n")
+
+    hub.add(REPO, {"m.gguf": model("n")})
+    status, out, _ = run("list", "--updates", "--json")
+    [update] = [row["update"] for row in json.loads(out)["models"] if row["name"] == "m"]
+    assert update == hub.repositories[REPO].sha
+    assert "m.gguf: a newer version is on the Hub" in run("list", "--updates")[1]
+
+    path.write_bytes(model("x"))
+    status, out, _ = run("verify", "m", "--json")
+    assert status == 1
+    [file] = json.loads(out)["files"]
+    assert (file["path"], file["outcome"]) == (str(path), "damaged")
+
+    status, out, _ = run("rm", "m", "--json")
+    assert status == 0
+    assert json.loads(out) == {
+        "removed": [{"name": "m", "deleted": [str(path)], "bytes_freed": len(model("m"))}]
+    }
+    assert "m" not in listed(run)
+
+
+def test_get_as_json_is_one_object_a_line(run: Run, hub: LocalHub) -> None:
+    hub.add(REPO, {"m.gguf": model("m")})
+    status, out, err = run("get", f"hf://{REPO}/m.gguf", "--json")
+    assert (status, err) == (0, "")
+    *progress, last = [json.loads(line) for line in out.splitlines()]
+    assert {row["event"] for row in progress} <= {"progress"}
+    assert (last["event"], last["received"], last["size"]) == ("complete", len(model("m")), len(model("m")))
+    assert last["files"][0]["sha256"] == hub.file(REPO, "m.gguf").sha256
+
+
+def test_unfinished_download_goes_on(run: Run, hub: LocalHub) -> None:
+    hub.add(REPO, {"m.gguf": os.urandom(1 << 20)}, gated=frozenset({"hf_other"}))
+    status, out, err = run("get", f"hf://{REPO}/m.gguf")
+    assert (status, out) == (1, "")
+    assert err.startswith("slipstream: ")
+    assert f"{hub.url}/{REPO}" in err  # where the licence is
+    hub.repositories[REPO].gated = None
+    status, out, _ = run("get")
+    assert status == 0
+    assert "m.gguf  (1,048,576 bytes, checked)" in out
+    assert run("get")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "line"),
+    [
+        (["rm", "absent"], 2, "There is no model 'absent'."),
+        (["rm", STARTER_NAME], 1, "belongs to Slipstream, and is only listed here."),
+        (["verify", "absent"], 2, "There is no model 'absent'."),
+        (["import", "/nowhere/at-all.gguf"], 2, "at-all.gguf cannot be read: no such file or directory."),
+        (["get", "someone/Absent-GGUF/x"], 2, ""),
+        (["get", "hf://someone/Absent-GGUF/x.gguf"], 2, "someone/Absent-GGUF"),
+        (["get"], 2, "no download is unfinished"),
+    ],
+)
+def test_failure_is_one_line(run: Run, hub: LocalHub, arguments: list[str], status: int, line: str) -> None:
+    found, out, err = run(*arguments)
+    assert (found, out) == (status, "")
+    assert err.startswith("slipstream: ")
+    assert err.count("\n") == 1
+    assert line in err
+
+
+def test_offline_is_said_and_local_commands_do_not_ask(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    (paths.models_dir() / "a.gguf").write_bytes(model("a"))
+    for command in (["list"], ["verify"], ["import"], ["rm", "a"]):
+        assert run(*command)[0] == 0
+    status, out, err = run("search", "gemma")
+    assert (status, out) == (1, "")
+    assert err.count("\n") == 1
+
+
+def test_search_lists_repositories(run: Run, hub: LocalHub) -> None:
+    hub.add(REPO, {"m.gguf": model("m")})
+    status, out, _ = run("search", "model", "--json")
+    assert status == 0
+    assert [row["repository"] for row in json.loads(out)["found"]] == [REPO]
+    assert REPO in run("search", "model")[1]
+    assert run("search", "nothing-like-it")[:2] == (0, "The Hub has no GGUF repository of such a name.\n")
+
+
+def test_import_lists_in_place_and_rm_takes_off_the_list(
+    run: Run, tmp_path: Path, no_other_programs: Path
+) -> None:
+    theirs = no_other_programs / ".lmstudio" / "models" / "pub" / "repo"
+    theirs.mkdir(parents=True)
+    (theirs / "a.gguf").write_bytes(model("a"))
+    own = tmp_path / "b's #%20.gguf"
+    own.write_bytes(model("b"))
+    status, out, _ = run("import")
+    assert (status, out.split()[0]) == (0, "a")
+    assert [row["name"] for row in json.loads(run("import", "--json")[1])["found"]] == ["a"]
+    assert run("import", "--from", "ollama")[:2] == (0, "Nothing is new there.\n")
+    assert run("import", "--from", "all")[0] == 0
+    assert json.loads(run("import", str(own), "--json")[1])["imported"] == [
+        {"name": "b's #%20", "path": str(own), "program": "another folder"}
+    ]
+    rows = listed(run)
+    assert (rows["a"]["program"], rows["a"]["path"]) == ("LM Studio", str(theirs / "a.gguf"))
+    status, out, _ = run("rm", "a", "b's #%20")
+    assert status == 0
+    assert out.count("off the list") == 2
+    assert own.exists()
+    assert (theirs / "a.gguf").exists()
+    assert list(listed(run)) == [STARTER_NAME]
+
+
+def test_stopped_download_goes_on_in_the_next_program(hub: LocalHub, private_home: Path, run: Run) -> None:
+    data = os.urandom(3 << 20)
+    hub.add(REPO, {"m.gguf": data})
+    hub.script(REPO, "m.gguf", Fault("stall", at=0.5))
+    command = [sys.executable, "-m", "app", "models", "get", f"hf://{REPO}/m.gguf", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        for line in program.stdout:
+            if json.loads(line)["received"] > 1 << 20:
+                break
+        program.send_signal(2)
+        _, err = program.communicate(timeout=30)
+    assert program.returncode == 130
+    assert err == "slipstream: stopped; the same command goes on from here\n"
+    assert run("get", f"hf://{REPO}/m.gguf")[0] == 0
+    assert hub.sent(REPO, "m.gguf") < 1.9 * len(data)  # not all of it twice
