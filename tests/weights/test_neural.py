@@ -47,6 +47,7 @@ from tests.weights.neural import (
     N_VOCAB,
     PROMPT,
     Files,
+    Floats,
     Kind,
     Pair,
     answer,
@@ -195,15 +196,15 @@ def test_a_draft_that_is_stopped_can_be_made_again(pair: Pair) -> None:
 def test_two_tokens_follow_the_target_together(pair: Pair) -> None:
     """Rejection sampling over drafts that were drawn, where the first token decides about the second.
 
-    Chi-square over the pairs of tokens, each put into the half that q favours too much or too little.
+    Chi-square over the pairs of tokens, in groups of those that q favours about as much.
     """
-    runs, options = 1500, SamplerOptions(temperature=3.0)
+    runs, options = 1500, SamplerOptions(temperature=2.0)
     drafter = pair.drafter(2)
     drafter.set_sampling(options)
     tokens = answer(pair.target, None, PROMPT, 40).tokens
     first, seconds = target_distributions(pair, tokens, options)
     drafter.begin(tokens)
-    low_first, low_second = favoured_too_little(drafter, tokens, first, seconds)
+    ones, twos = favoured(drafter, first, seconds)
     noise = Noise(5)
     accepted, said, drawn = 0, [], []
     for run in range(runs):
@@ -220,19 +221,17 @@ def test_two_tokens_follow_the_target_together(pair: Pair) -> None:
         two = others[0] if others else noise.draw(seconds[one], at + 5)
         said.append((one, two))
         drawn.append((draft.tokens[0], noise.draw(seconds[draft.tokens[0]], at + 7)))
-    assert accepted > runs / 4
-    joint = np.zeros(4)
-    for token, p in enumerate(map(by_id, seconds)):
-        share = p[low_second[token]].sum()
-        joint[2 * int(low_first[token]) + 1] += by_id(first)[token] * share
-        joint[2 * int(low_first[token])] += by_id(first)[token] * (1.0 - share)
+    assert accepted > runs / 5
+    joint = np.zeros((ones.max() + 1, _TWOS))
+    for one, p in enumerate(map(by_id, seconds)):
+        joint[ones[one]] += by_id(first)[one] * np.bincount(twos[one], p, _TWOS)
 
-    def halves(pairs: list[tuple[int, int]]) -> Iterator[int]:
-        return (2 * int(low_first[a]) + int(low_second[a][b]) for a, b in pairs)
+    def cells(pairs: list[tuple[int, int]]) -> Iterator[int]:
+        return (_TWOS * ones[one] + twos[one][two] for one, two in pairs)
 
-    assert_follows(halves(said), joint)
+    assert_follows(cells(said), joint.ravel())
     with pytest.raises(AssertionError):  # the draws could have told q from p
-        assert_follows(halves(drawn), joint)
+        assert_follows(cells(drawn), joint.ravel())
 
 
 def target_distributions(
@@ -252,19 +251,30 @@ def target_distributions(
         return behind(0, 0), [behind(token, 1) for token in range(N_VOCAB)]
 
 
-def favoured_too_little(
-    drafter: NeuralDrafter, tokens: list[int], first: Distribution, seconds: list[Distribution]
-) -> tuple[npt.NDArray[np.bool_], list[npt.NDArray[np.bool_]]]:
-    """Tokens that the drafter says less often than the target: at the first place, and at the second
-    behind each token; where it drafts no second one, those that are likely at all."""
-    low_first, low_second = None, []
-    for token, p in enumerate(map(by_id, seconds)):
-        draft = drafter.propose(2, lambda q, position, token=token: token)
+_ONES, _TWOS = 6, 3  # groups of first and of second tokens
+Groups = npt.NDArray[np.int64]
+
+
+def favoured(
+    drafter: NeuralDrafter, first: Distribution, seconds: list[Distribution]
+) -> tuple[Groups, list[Groups]]:
+    """The groups of first tokens, and of the second behind each: there by p alone where none is drafted."""
+    ones, twos = np.zeros(N_VOCAB, dtype=np.int64), []
+    for one, p in enumerate(seconds):
+        draft = drafter.propose(2, lambda q, position, one=one: one)
         assert draft.q is not None
-        low_first = by_id(first) > by_id(draft.q[0])
-        low_second.append(p > (by_id(draft.q[1]) if len(draft) > 1 else 1.0 / N_VOCAB))
-    assert low_first is not None
-    return low_first, low_second
+        ones = grouped(by_id(first), by_id(draft.q[0]), _ONES)
+        q = by_id(draft.q[1]) if len(draft) > 1 else np.full(N_VOCAB, 1.0 / N_VOCAB)
+        twos.append(grouped(by_id(p), q, _TWOS))
+    return np.unique(ones, return_inverse=True)[1], twos
+
+
+def grouped(p: Floats, q: Floats, n: int) -> Groups:
+    """The group of each token, 0 to n - 1, by how much q favours it; as likely by p as can be."""
+    order = np.argsort(q / p)
+    groups = np.empty(len(p), dtype=np.int64)
+    groups[order] = np.minimum((np.cumsum(p[order]) - p[order] / 2.0) * n, n - 1).astype(np.int64)
+    return groups
 
 
 # ---- through the worker
