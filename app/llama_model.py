@@ -17,7 +17,7 @@ from app.contexts import NEVER, make_context, target_context
 from app.engine import NO_EXACT, EngineError, NoExact, Prepared
 from app.grammar import ROOT, answer_gbnf
 from app.learning import Learning
-from app.neural import draft_cost, mtp_drafter, neural_drafter, usable_kind
+from app.neural import draft_cost, mtp_drafter, neural_drafter
 from app.prompt import PromptBuilder
 from app.protocol import (
     DRAFTERS,
@@ -63,7 +63,7 @@ from model_store.check import (
 from model_store.file_key import file_key
 from model_store.fingerprint import tokenizer_fingerprint
 from model_store.gguf_header import GgufHeader
-from model_store.pairing import check_heads_inside
+from model_store.pairing import check_drafter, check_heads_inside
 from native.context import Context
 from native.errors import GrammarError, NativeError
 from native.grammar import Grammar
@@ -386,7 +386,7 @@ class LlamaModel:
             drafter: NeuralDrafter = mtp_drafter(self._model, self.target)
             self._draft_costs[drafter.name] = draft_cost(drafter)
             return drafter
-        kind = usable_kind(self._model.path, path)
+        kind = check_drafter(self._model.path, path)
         model = load_weights(path, self._options, lambda _: True, heads=kind == "mtp")
         try:
             drafter = neural_drafter(kind, model, self.target, self._options)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from pathlib import Path
 
 from app.contexts import make_context
 from app.engine import EngineError
@@ -18,10 +17,9 @@ from drafting.llama_target import LlamaTarget
 from drafting.mtp import Mtp
 from drafting.mtp_assistant import MtpAssistant
 from drafting.neural import NeuralDrafter
-from model_store.check import ModelFileError, read_model_file, shown_name
-from model_store.classify import CONFIDENCE_HEAD, SELECTOR
+from model_store.check import read_model_file
+from model_store.classify import CONFIDENCE_HEAD
 from model_store.drafting_kind import DraftKind
-from model_store.pairing import check_drafter
 from native.architectures import ASSISTANTS
 from native.block_context import BlockContext
 from native.head_context import HeadContext
@@ -31,14 +29,6 @@ from native.model import Model
 _HEAD_BATCH = 64
 _CATCH_UP = 32  # rows that tell what catching up takes
 _ROUNDS = 3
-
-
-def usable_kind(target: Path, path: Path) -> DraftKind:
-    """How the file at ``path`` can draft for ``target``, by the metadata of both. Raises ModelFileError."""
-    kind = check_drafter(target, path)
-    if kind == "dflash" and read_model_file(path).tensor(SELECTOR) is not None:
-        raise ModelFileError(f"{shown_name(path)} cannot be used by this version: it is a DFlash 2 drafter.")
-    return kind
 
 
 def neural_drafter(

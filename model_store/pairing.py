@@ -21,7 +21,7 @@ from model_store.check import (
     read_model_file,
     shown_name,
 )
-from model_store.classify import classify
+from model_store.classify import SELECTOR, classify
 from model_store.drafting_kind import (
     NOUNS,
     DraftKind,
@@ -35,6 +35,7 @@ from model_store.file_key import file_key
 from model_store.fingerprint import vocabulary_size
 from model_store.gguf_header import GgufError, GgufHeader, TruncatedGguf
 from model_store.gguf_source import GgufSource, LocalGguf
+from model_store.memory_shape import memory_shape
 from model_store.tokenizer_difference import tokenizer_difference
 from native.architectures import LAST_OUTPUT, LAYER_INPUTS, MTP, NEXT_N_OUTPUT, SEVERAL_HEADS
 
@@ -202,7 +203,7 @@ def _shared_vocabulary(drafter: GgufHeader, target: GgufHeader) -> str | None:
 
 
 def _damage(header: GgufHeader, kind: DraftKind) -> str | None:
-    """What llama.cpp would stop at in the drafter's own file."""
+    """What llama.cpp would stop at in the drafter's own file, or this program."""
     if kind == "eagle3":
         if header.number("{arch}.block_count") != 1:
             return f"it has {header.number('{arch}.block_count')} layers instead of one"
@@ -221,6 +222,10 @@ def _damage(header: GgufHeader, kind: DraftKind) -> str | None:
         # Only the Markov head insists on one; without it llama.cpp takes 16.
         if kind == "dspark" and (header.number("{arch}.block_size") or 0) < 1:
             return "it has no block size"
+    if kind == "dflash" and header.tensor(SELECTOR) is not None:
+        return "it is a DFlash 2 drafter, which this version cannot run"
+    if kind == "draft" and memory_shape(header).state:
+        return "its memory cannot drop rejected tokens"
     if kind == "mtp":
         heads = header.number("{arch}.nextn_predict_layers") or 0
         arch = header.architecture

@@ -20,6 +20,7 @@ from tests.models.dflash import write_dflash
 from tests.models.eagle3 import write_eagle3
 from tests.models.gemma3 import write_gemma3
 from tests.models.gguf_file import GgufFile
+from tests.models.lfm2 import write_lfm2
 from tests.models.qwen3 import write_qwen3
 from tests.models.qwen35 import write_qwen35
 from tests.tiny_gguf import Tiny, write_llama
@@ -240,6 +241,14 @@ def test_the_starter_drafts_for_itself() -> None:
 def test_a_quantised_drafter_fits_as_its_source_does(tmp_path: Path, target: Path) -> None:
     quantize(draft(tmp_path), tmp_path / "q8.gguf", "Q8_0")
     assert check_drafter(target, tmp_path / "q8.gguf") == "draft"
+
+
+def test_what_this_program_cannot_run_is_refused_before_it_is_loaded(tmp_path: Path, target: Path) -> None:
+    recurrent = write_lfm2(tmp_path / "draft.gguf")
+    words = "cannot be used as a draft model: its memory cannot drop rejected tokens."
+    assert refusal(target, recurrent) == f"draft.gguf {words}"
+    second = write_dflash(tmp_path / "second.gguf", FOUR_LAYERS, selector=True)
+    assert "it is a DFlash 2 drafter, which this version cannot run" in refusal(target, second)
 
 
 # ---- C06
