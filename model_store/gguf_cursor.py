@@ -6,8 +6,11 @@ import struct
 from operator import length_hint
 from typing import Protocol
 
+from model_store.gguf_strings import strings_at_once
+
 IMPLAUSIBLE = 1 << 44  # bytes; no file is that long, so a length beyond it is damage and not truncation
 _WINDOW = 1 << 18  # bytes read at a time
+_MANY = 1000  # strings that are worth looking for at once
 
 _U32 = struct.Struct("<I")
 _U64 = struct.Struct("<Q")
@@ -91,6 +94,9 @@ class Cursor:
             self.require(8)
             self._fill(8)
             buffer, at = self._buffer, self._at
+            if count > _MANY and len(buffer) - at > _MANY * 8:
+                passed, at = strings_at_once(buffer, at, count)
+                count -= passed
             strings = iter(range(count))
             try:
                 for _ in strings:
@@ -98,12 +104,12 @@ class Cursor:
                 count = 0
             except (struct.error, OverflowError):  # the length of this one lies behind the buffer
                 count = length_hint(strings) + 1
-            passed = at - self._at
-            while digest is not None and passed:
-                part = self.take(min(passed, _WINDOW))
+            length = at - self._at
+            while digest is not None and length:
+                part = self.take(min(length, _WINDOW))
                 digest.update(part)
-                passed -= len(part)
-            self.skip(passed)
+                length -= len(part)
+            self.skip(length)
 
     def _fill(self, length: int) -> None:
         """Make ``length`` bytes, known to be in the file, lie in the buffer."""
