@@ -39,7 +39,7 @@ def verify_file(path: Path, manifest: Manifest | None, stop: StopSignal) -> File
         size = path.stat().st_size
         if manifest is not None and size != manifest.size:
             return FileCheck(path, "damaged", f"it has {size:,} bytes instead of {manifest.size:,}")
-        named = _BLOB.fullmatch(path.resolve().name)
+        named = _BLOB.fullmatch(path.name) or _BLOB.fullmatch(path.resolve().name)
         expected = manifest.sha256 if manifest is not None else named[1] if named else None
         if expected is None:
             problem = scan_file(path).problem

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import queue
 from collections.abc import Iterator
 from pathlib import Path
@@ -142,6 +143,10 @@ def test_file_without_a_manifest_is_checked_by_its_header_or_its_name(store: Sto
     (store.models / "linked.gguf").symlink_to(blobs / ("0" * 64))
     [check] = store.verify(store.find("linked"))
     assert (check.outcome, "0" * 64 in check.reason) == ("damaged", True)
+    ours = blobs / f"sha256-{hashlib.sha256(model('a')).hexdigest()}"
+    ours.write_bytes(model("a"))
+    store.import_path(ours)
+    assert store.verify(store.find(ours.name))[0].outcome == "verified"
 
 
 def test_model_that_is_being_downloaded_or_used_stays(
