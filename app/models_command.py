@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from app.cli import USAGE_ERROR, UsageError
 from app.local_models import imported_file, models_folder, scan_cache_file
-from app.models_get import run_get
+from app.models_get import job_row, run_get
 from app.settings import SettingsFile
 from model_store.check import ModelFileError
 from model_store.download import DownloadError
@@ -75,12 +75,17 @@ def _list(store: Store, options: argparse.Namespace) -> int:
                 row["update"] = update and (update.file.revision if update.file else "gone")
             rows.append(row)
         disk = {"models": use.models, "unfinished": use.unfinished, "other": use.other, "free": use.free}
-        print(json.dumps({"folder": str(store.models), "models": rows, "disk_bytes": disk}))
+        downloads = [job_row(job) for job in store.jobs()]
+        outcome = {"folder": str(store.models), "models": rows, "downloads": downloads, "disk_bytes": disk}
+        print(json.dumps(outcome))
         return 0
     print(_table(entries) if entries else "There are no models yet.")
     for path, update in updates.items():
         state = "a newer version is on the Hub" if update.file else "it is gone from the Hub"
         print(f"{_printable(path.name)}: {state} ({update.manifest.repository})")
+    for job in store.jobs():
+        part = f"{shown_bytes(job.received)} of {shown_bytes(job.size)}"
+        print(f"{_printable(job.title)} is not finished ({part}): slipstream models get goes on with it")
     free = f", {shown_bytes(use.free)} are free" if use.free is not None else ""
     unfinished = f", {shown_bytes(use.unfinished)} of unfinished downloads" if use.unfinished else ""
     print(f"\n{store.models}: {shown_bytes(use.models)} of models{unfinished}{free}")
@@ -90,7 +95,15 @@ def _list(store: Store, options: argparse.Namespace) -> int:
 def _rm(store: Store, options: argparse.Namespace) -> int:
     rows: list[dict[str, object]] = []
     for name in options.name:
-        entry = store.find(name)
+        try:
+            entry = store.find(name)
+        except StoreError as missing:
+            if missing.kind != "not_found":
+                raise
+            rows.append(_cancelled(store, name, missing))
+            if not options.json:
+                print(f"The download of {_printable(name)} is cancelled.")
+            continue
         removed = store.remove(entry)
         rows.append(
             {
@@ -109,6 +122,15 @@ def _rm(store: Store, options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps({"removed": rows}))
     return 0
+
+
+def _cancelled(store: Store, name: str, missing: StoreError) -> dict[str, object]:
+    """Of an unfinished download. Raises StoreError: ``missing`` when there is none such either."""
+    try:
+        job = store.cancel(name)
+    except StoreError as error:
+        raise missing if error.kind == "not_found" else error from None
+    return {"name": name, "cancelled": job.title}
 
 
 def _verify(store: Store, options: argparse.Namespace) -> int:

@@ -86,6 +86,14 @@ class DownloadFolder:
             if key not in wanted:
                 self._discard(key)
 
+    def abandon(self, record: JobRecord) -> bool:
+        """Delete a job and what has come of it; False when a program is at work on it. Raises OSError."""
+        with _held(self.job_lock(record.id)) as held:
+            if held:
+                self.forget(record.id)
+                self.discard_parts(record.files)
+        return held
+
     def sweep(self, *, older_than: float = _YOUNG_S) -> int:
         """Delete what belongs to no job, unless it is younger than so many seconds. Returns bytes freed.
 

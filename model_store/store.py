@@ -214,6 +214,37 @@ class Store:
         paths = [part.as_posix() for part in split.parts] if split else [file.path]
         return self.queue.add([repository.file(path) for path in paths], split.stem if split else file.name)
 
+    def jobs(self) -> list[JobProgress]:
+        """Downloads of this and of other programs; looking at them starts none."""
+        with self._lock:
+            if self._queue is not None:
+                return self._queue.jobs()
+        queue = DownloadQueue(self.models, self.hub, lambda progress: None)
+        try:
+            return queue.jobs()
+        finally:
+            queue.close()
+
+    def cancel(self, name: str) -> JobProgress:
+        """Give up the unfinished download with this id, title or file, and delete what has come of it.
+
+        Raises StoreError when there is none, or another program is at work on it, and OSError.
+        """
+        unfinished = [job for job in self.jobs() if job.state not in ("complete", "cancelled")]
+        job = next((job for job in unfinished if name in _names(job)), None)
+        if job is None:
+            raise StoreError("not_found", f"There is no unfinished download {name!r}.")
+        with self._lock:
+            queue = self._queue
+        if queue is not None and job.ours:
+            queue.cancel(job.id)
+            return job
+        folder = DownloadFolder(self.models)
+        record = next((record for record in folder.records() if record.id == job.id), None)
+        if record is not None and not folder.abandon(record):
+            raise StoreError("unusable", f"Another program is downloading {job.title}: cancel it there.")
+        return job
+
     def updates(self) -> list[Update]:
         """Downloaded files that are not the Hub's newest any more. Raises HubError."""
         by_repository: dict[str, list[tuple[Path, Manifest]]] = {}
@@ -245,6 +276,11 @@ class Store:
 
     def _below(self, path: Path) -> str:
         return str(path.relative_to(self.models)) if path.is_relative_to(self.models) else str(path)
+
+
+def _names(job: JobProgress) -> set[str]:
+    files = {file.path.name for file in job.files} | {file.path.stem for file in job.files}
+    return {job.id, job.title, *files}
 
 
 def _parts(entry: ModelEntry) -> tuple[Path, ...]:

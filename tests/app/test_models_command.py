@@ -124,11 +124,24 @@ def test_unfinished_download_goes_on(run: Run, hub: LocalHub) -> None:
     assert (status, out) == (1, "")
     assert err.startswith("slipstream: ")
     assert f"{hub.url}/{REPO}" in err  # where the licence is
+    assert "m.gguf is not finished (0 MB of 1 MB): slipstream models get goes on" in run("list")[1]
     hub.repositories[REPO].gated = None
     status, out, _ = run("get")
     assert status == 0
     assert "m.gguf  (1,048,576 bytes, checked)" in out
     assert run("get")[0] == 2
+
+
+def test_unfinished_download_is_given_up(run: Run, hub: LocalHub) -> None:
+    hub.add(REPO, {"m.gguf": os.urandom(1 << 20)}, gated=frozenset({"hf_other"}))
+    run("get", f"hf://{REPO}/m.gguf")
+    [job] = json.loads(run("list", "--json")[1])["downloads"]
+    assert (job["title"], job["state"]) == ("m.gguf", "failed")
+    assert run("rm", "m.gguf")[:2] == (0, "The download of m.gguf is cancelled.\n")
+    assert json.loads(run("list", "--json")[1])["downloads"] == []
+    downloads = paths.models_dir() / ".slipstream" / "downloads"
+    assert list(downloads.iterdir()) == []
+    assert run("rm", "m.gguf")[0] == 2
 
 
 @pytest.mark.parametrize(

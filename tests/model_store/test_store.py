@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import queue
 from collections.abc import Iterator
 from pathlib import Path
@@ -165,6 +166,27 @@ def test_model_that_is_being_downloaded_or_used_stays(
     assert ended(job, events).state == "cancelled"
     store.remove(store.find("m"))
     assert names(store) == []
+
+
+def test_download_of_a_program_that_is_gone_can_be_given_up(
+    store: Store, hub: LocalHub, events: queue.SimpleQueue[Event], tmp_path: Path
+) -> None:
+    hub.add(REPO, {"m.gguf": os.urandom(2 << 20)})
+    hub.script(REPO, "m.gguf", Fault("stall", seconds=60))
+    job = store.get(f"hf://{REPO}/m.gguf")
+    while not job.received:
+        event = events.get(timeout=30)
+        job = event if isinstance(event, JobProgress) else job
+    other = Store(store.models, cache=None, imported=tmp_path / "i", hub=store.hub)
+    with pytest.raises(StoreError, match="Another program is downloading"):
+        other.cancel("m")
+    store.close()
+    assert [job.received > 0 for job in other.jobs()] == [True]
+    assert other.cancel("m.gguf").title == "m.gguf"
+    assert other.jobs() == []
+    assert other.disk_use().unfinished == 0
+    with pytest.raises(StoreError, match="no unfinished download"):
+        other.cancel("m.gguf")
 
 
 def test_newer_version_on_the_hub_is_an_update(
