@@ -38,15 +38,16 @@ _ACCEPTED = re.compile(rb"task (\d+) \| accepted (\d+)/(\d+) draft tokens")
 def passes_of(log: bytes) -> list[list[Pass]]:
     """The drafts in a verbose log, answer by answer."""
     answers: dict[int, list[Pass]] = {}
-    places: list[int] = []
+    places: dict[int, int] = {}  # of the last draft, from 0 or, behind a known token, from 1 on
     for line in log.splitlines():
         if match := _CANDIDATE.search(line):
-            if int(match[1]) == 0:
-                places = []
-            places.append(int(match[2]))
+            place, token = int(match[1]), int(match[2])
+            if place <= max(places, default=0):
+                places = {}
+            places[place] = token
         elif match := _ACCEPTED.search(line):
             task, accepted, drafted = (int(number) for number in match.groups())
-            answers.setdefault(task, []).append(Pass(tuple(places[:drafted]), accepted))
+            answers.setdefault(task, []).append(Pass(tuple(places.values())[:drafted], accepted))
     return list(answers.values())
 
 

@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -37,9 +38,18 @@ PATH = Path(__file__).parent / "blocks.json"
 _TYPES = ("--spec-draft-type-k", "f32", "--spec-draft-type-v", "f32")
 _HEAD = Tiny(n_layer=2)
 
-HEADS: dict[DraftKind, Callable[[Path], Path]] = {
-    "dflash": lambda path: write_dflash(path, _HEAD),
-    "dspark": lambda path: write_dflash(path, _HEAD, markov=True),
+
+class Head(NamedTuple):
+    kind: DraftKind
+    write: Callable[[Path], Path]
+
+
+HEADS: dict[str, Head] = {
+    "dflash": Head("dflash", lambda path: write_dflash(path, _HEAD)),
+    "dspark": Head("dspark", lambda path: write_dflash(path, _HEAD, markov=True)),
+    "dspark without anchor": Head(
+        "dspark", lambda path: write_dflash(path, _HEAD, markov=True, drafts_from_anchor=False)
+    ),
 }
 
 
@@ -47,20 +57,20 @@ def write_target(path: Path) -> Path:
     return write_llama(path, Tiny(n_layer=4))
 
 
-def setting(kind: DraftKind, n_max: int, p_min: float) -> str:
+def setting(head: str, n_max: int, p_min: float) -> str:
     """The name of a recording."""
-    return f"{kind} n{n_max} p{p_min:g}"
+    return f"{head} n{n_max} p{p_min:g}"
 
 
-def record(server: Path, kind: DraftKind, n_max: int, p_min: float) -> Recording:
+def record(server: Path, head: Head, n_max: int, p_min: float) -> Recording:
     settings = ("--spec-draft-n-max", str(n_max), "--spec-draft-p-min", str(p_min), *_TYPES)
     answers = []
     with tempfile.TemporaryDirectory() as folder:
-        target, head = write_target(Path(folder) / "target.gguf"), HEADS[kind](Path(folder) / "head.gguf")
+        target, drafter = write_target(Path(folder) / "target.gguf"), head.write(Path(folder) / "head.gguf")
         log = Path(folder) / "log"
         peer = Peer(server, (*settings, "--verbose"), log)
         for name, prompt in PROMPTS.items():
-            (done,) = peer.play(target, head, f"draft-{kind}", [prompt], OPTIONS, MAX_TOKENS)
+            (done,) = peer.play(target, drafter, f"draft-{head.kind}", [prompt], OPTIONS, MAX_TOKENS)
             (passes,) = passes_of(log.read_bytes())
             counts = done.timings.draft_n, done.timings.draft_n_accepted
             answers.append(Answer(name, tuple(prompt), tuple(done.tokens), tuple(passes[:PASSES]), *counts))
@@ -68,7 +78,7 @@ def record(server: Path, kind: DraftKind, n_max: int, p_min: float) -> Recording
     versions = [line for line in (said.stdout + said.stderr).splitlines() if line.startswith("version")]
     return Recording(
         server=versions[0] if versions else "",
-        command=" ".join((f"llama-server --spec-type draft-{kind}", *settings)),
+        command=" ".join((f"llama-server --spec-type draft-{head.kind}", *settings)),
         max_tokens=MAX_TOKENS,
         answers=tuple(answers),
     )
@@ -79,12 +89,12 @@ def main() -> None:
     parser.add_argument("server", type=Path, help="the llama-server binary")
     server = parser.parse_args().server.absolute()
     recordings = {}
-    for kind in HEADS:
+    for name, head in HEADS.items():
         for n_max, p_min in SETTINGS:
-            recording = record(server, kind, n_max, p_min)
+            recording = record(server, head, n_max, p_min)
             counts = ", ".join(f"{each.name} {each.accepted}/{each.drafted}" for each in recording.answers)
-            print(f"{setting(kind, n_max, p_min)}: {counts}")
-            recordings[setting(kind, n_max, p_min)] = recording
+            print(f"{setting(name, n_max, p_min)}: {counts}")
+            recordings[setting(name, n_max, p_min)] = recording
     PATH.write_bytes(msgspec.json.encode(recordings) + b"\n")
 
 

@@ -10,7 +10,6 @@ import pytest
 from app.neural import neural_drafter
 from drafting.llama_target import LlamaTarget
 from drafting.parameters import NeuralParameters
-from model_store.drafting_kind import DraftKind
 from native.context import Context, ContextOptions
 from native.model import Model
 from tests.parity.blocks import HEADS, OPTIONS, PATH, SETTINGS, setting, write_target
@@ -23,18 +22,16 @@ SIZES = ContextOptions(
 
 
 @pytest.mark.parametrize(("n_max", "p_min"), SETTINGS)
-@pytest.mark.parametrize("kind", HEADS)
-def test_the_first_fifty_drafts_are_the_servers(
-    kind: DraftKind, n_max: int, p_min: float, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("name", HEADS)
+def test_the_first_fifty_drafts_are_the_servers(name: str, n_max: int, p_min: float, tmp_path: Path) -> None:
     recordings = msgspec.json.decode(PATH.read_bytes(), type=dict[str, Recording])
     target_file = write_target(tmp_path / "target.gguf")
-    head_file = HEADS[kind](tmp_path / "head.gguf")
+    head_file = HEADS[name].write(tmp_path / "head.gguf")
     with Model(target_file) as model, Model(head_file) as head:
         target = LlamaTarget(Context(model, SIZES))
-        drafter = neural_drafter(kind, head, target, OPTIONS)
+        drafter = neural_drafter(HEADS[name].kind, head, target, OPTIONS)
         drafter.configure(NeuralParameters(n_max=n_max, p_min=p_min))
-        for answer in recordings[setting(kind, n_max, p_min)].answers:
+        for answer in recordings[setting(name, n_max, p_min)].answers:
             assert len(answer.passes) == PASSES
             made = drafts(target, drafter, answer)
             different = [i for i, (a, b) in enumerate(zip(made, answer.passes, strict=True)) if a != b]
