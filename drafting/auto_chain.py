@@ -117,6 +117,7 @@ class AutoChain(Chain):
 
     def commit(self, tokens: Sequence[int], drafted: int, accepted: int) -> None:
         controller, speaker = self._controller, self._speaker
+        controller.passed()
         if speaker is not None and drafted:
             controller.record(speaker.name, self._drafted[:drafted], accepted)
         if tokens:

@@ -24,6 +24,12 @@ _BIAS_RATE, _BIAS_LIMIT = 0.04, 3.0
 DOUBT = 2.0
 """Log odds by which a link is believed less than it says until it proves itself: of several that look
 at the same text, the boldest is the likeliest to be wrong, and being right is noticed for free."""
+# What was expected of drafts weighs less with each further one, and fades with every pass; so many
+# tokens of it are needed before a shortfall counts for half.
+_DRAFT_MEMORY, _PASS_MEMORY, _GRACE = 0.8, 0.99, 6.0
+# Plain passes that one draft may lose, beyond what drafts have saved in this answer. Measured on
+# recorded answers it costs nothing, and no answer is a tenth slower for one long guess.
+_STAKE = 4.0
 # Classes of confidence, in steps of log odds: 0.5 apart, from 0.02 to 0.998.
 _STEPS_PER_LOG_ODD = 2.0
 _CLASS_LIMIT = 12
@@ -73,6 +79,31 @@ class Acceptance:
         self._seen[key] = (right * _MEMORY + is_right, seen * _MEMORY + 1.0)
 
 
+class Delivery:
+    """How many of a link's drafted tokens were right, beside how many were expected to be.
+
+    Expectations multiply what is believed of each token, and so does what is wrong with them: a long
+    draft may miss its promise where each token, for itself, hardly does.
+    """
+
+    def __init__(self) -> None:
+        self._sums: dict[str, tuple[float, float]] = {}  # expected, right: both decayed
+
+    def share(self, link: str) -> float:
+        """What to expect of what is promised (0 to 1)."""
+        expected, right = self._sums.get(link, (0.0, 0.0))
+        return min(1.0, (right + _GRACE) / (expected + _GRACE))
+
+    def record(self, link: str, expected: float, right: int) -> None:
+        before, right_before = self._sums.get(link, (0.0, 0.0))
+        self._sums[link] = (before * _DRAFT_MEMORY + expected, right_before * _DRAFT_MEMORY + right)
+
+    def passed(self) -> None:
+        """A pass is over: what was seen is older now, so that a link gets another chance."""
+        for link, (expected, right) in self._sums.items():
+            self._sums[link] = (expected * _PASS_MEMORY, right * _PASS_MEMORY)
+
+
 class Controller:
     """Decides for one answer. Costs are the target's; acceptance is learned anew for each answer:
     what held for the last one is worth less than a short look (measured by replay)."""
@@ -82,6 +113,8 @@ class Controller:
         self.costs = costs
         self._draft_costs = {} if draft_costs is None else draft_costs
         self.acceptance = Acceptance()
+        self._delivery = Delivery()
+        self._saved = 0.0  # plain passes that drafts have saved in this answer
         self.least_rows = 1  # exact mode pads shorter passes to this: up to there, drafts cost nothing
 
     def fresh(self) -> Controller:
@@ -100,22 +133,27 @@ class Controller:
         """The best length for a draft with these confidences, PLAIN when none beats plain decoding.
 
         ``drafting`` is what making it takes, where that is still to be spent. The expected yield of n
-        drafted tokens is 1 + p1 + p1 p2 + ... (Leviathan et al. 2023), their cost that of a pass with
-        n + 1 rows.
+        drafted tokens is 1 + p1 + p1 p2 + ... (Leviathan et al. 2023), as far as the link's drafts have
+        lately delivered; their cost is that of a pass with n + 1 rows. No draft may lose more than
+        the stake.
         """
         costs = self.costs
         plain = self._cost(1)
         dear = costs.least_slope
         best = PLAIN
+        share = self._delivery.share(link)
+        most = plain * (1.0 + _STAKE + max(0.0, self._saved))
         reached, tokens = 1.0, 1.0
         for i, stated in enumerate(confidence):
             reached *= self.acceptance.rate(link, stated)
             # However right the rest may be: further tokens must bring more than their rows cost.
             if i + 1 >= self.least_rows and reached < max(_HOPELESS, dear * best.gain):
                 break
-            tokens += reached
+            tokens += reached * share
             length = i + 1
             cost = self._cost(1 + length)
+            if cost > most:
+                continue  # a longer one may cost less: rows are computed in blocks
             # At most: where the draft turns out wrong early, fewer tokens are computed again.
             again = (1.0 - reached) * (cost - plain) if costs.repeats else 0.0
             draft = drafting.seconds(length) / costs.seconds(1) if drafting is not None else 0.0
@@ -147,8 +185,18 @@ class Controller:
 
         Tokens after the first wrong one say nothing: they were never put to the question.
         """
+        reached, expected = 1.0, 0.0
+        for stated in confidence:
+            reached *= self.acceptance.rate(link, stated)
+            expected += reached
+        self._delivery.record(link, expected, accepted)
+        self._saved += 1 + accepted - self._cost(1 + len(confidence)) / self._cost(1)
         for i, stated in enumerate(confidence[: accepted + 1]):
             self.acceptance.record(link, stated, i < accepted)
+
+    def passed(self) -> None:
+        """A pass is over, with or without a draft."""
+        self._delivery.passed()
 
 
 def _class(confidence: float | None) -> int | None:

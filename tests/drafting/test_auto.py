@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from drafting.auto_chain import AutoChain
-from drafting.controller import PLAIN, Acceptance, Controller
+from drafting.controller import PLAIN, Acceptance, Controller, Delivery
 from drafting.cost import CostCurve
 from drafting.draft_cost import DraftCost
 from drafting.drafter import Draft, Drafter, Draw
@@ -91,6 +91,34 @@ def test_tokens_behind_the_first_wrong_one_say_nothing() -> None:
     assert controller.acceptance.rate("x", 0.9) < 0.8
     controller.record("x", [0.4], 1)  # accepted to its end: at least that long
     assert controller.acceptance.rate("x", 0.4) > rate
+
+
+def test_the_first_long_guess_risks_no_more_than_the_stake() -> None:
+    """A target whose passes of 48 rows take 11 plain ones lost 13 % of an answer to one wrong copy."""
+    controller = Controller(CostCurve({1: 1.0, 49: 13.0}))
+    first = controller.choose("x", [0.999] * 48).length
+    assert 3 < controller.extra_seconds(first) <= 4
+    for _ in range(8):
+        controller.record("x", [0.999] * first, first)
+    assert controller.choose("x", [0.999] * 48).length > first  # what was saved may be risked
+    for _ in range(20):
+        controller.record("x", [0.5] * 48, 0)
+    assert controller.extra_seconds(controller.choose("x", [0.999] * 48).length) <= 4
+
+
+def test_drafts_that_miss_what_they_promise_are_promised_less_until_time_has_passed() -> None:
+    delivery = Delivery()
+    assert delivery.share("x") == 1.0
+    for _ in range(5):
+        delivery.record("x", expected=4.0, right=1)
+    assert delivery.share("x") < 0.6 and delivery.share("y") == 1.0
+    low = delivery.share("x")
+    for _ in range(300):
+        delivery.passed()
+    assert delivery.share("x") > 0.9 > low
+    for _ in range(5):
+        delivery.record("x", expected=4.0, right=6)
+    assert delivery.share("x") == 1.0  # more than promised is no reason to expect more than is said
 
 
 class Named(Scripted):

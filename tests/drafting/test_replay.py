@@ -7,10 +7,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from drafting.replay import CURVES, MODES, Trace, oracle_time, replay
+from app import paths
+from drafting.replay import AUTO, CURVES, MODES, Recording, Trace, oracle_time, replay
+from tests.drafting.scripted import BLOCKS
 
+RECORDINGS = [
+    msgspec.json.decode(path.read_bytes(), type=Recording)
+    for path in sorted((paths.assets_dir() / "replay").glob("*.json"))
+]
 FLAT = {1: 1.0, 2: 1.0, 64: 1.0}
 PROSE = Trace("chat", "no repeats", list(range(100, 140)), list(range(200, 240)))
 COPY = Trace("copy", "a copy", list(range(100, 140)), list(range(110, 140)))
@@ -61,6 +68,18 @@ def test_auto_on_the_traces_that_ship() -> None:
     tokens_per_pass = {mode: sum(r["tokens_per_pass"] for r in rows if r["mode"] == mode) for mode in MODES}
     assert tokens_per_pass["suffix"] > max(tokens_per_pass[m] for m in ("simple", "map-k", "mod"))
     assert all(r["oracle_ratio"] <= 1 + 1e-9 for r in rows)
+
+
+def test_no_answer_loses_much_where_only_long_drafts_pay() -> None:
+    """Lists and JSON look as if they went on as before, and then do not: one lost 7 %."""
+    ratios = {
+        (recording.model, trace.name): len(trace.answer) / replay(trace, AUTO, BLOCKS).time
+        for recording in RECORDINGS
+        for trace in recording.traces
+        if trace.workload == "json"
+    }
+    assert len(ratios) > 10
+    assert min(ratios.values()) >= 0.96
 
 
 def test_a_file_that_is_no_recording(tmp_path: Path) -> None:
