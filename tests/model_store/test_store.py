@@ -5,20 +5,26 @@ from __future__ import annotations
 import hashlib
 import os
 import queue
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from app.paths import assets_dir
+from model_store.bundled import default_drafter
 from model_store.download_job import JobProgress
 from model_store.hub import Hub
 from model_store.library import Listing
 from model_store.manifest import Manifest
+from model_store.pairing import check_drafter
 from model_store.removal import RemovalError
 from model_store.starter import STARTER_NAME
 from model_store.store import Event, Store, StoreError
 from tests.model_store.local_hub import Fault, LocalHub
 from tests.model_store.raw_gguf import CHAT, gguf, text, u32
+from tests.models.eagle3 import write_eagle3
+from tests.tiny_gguf import Tiny, write_llama
 
 REPO = "someone/Model-GGUF"
 
@@ -44,6 +50,7 @@ def store(tmp_path: Path, hub: LocalHub, events: queue.SimpleQueue[Event]) -> It
         tmp_path / "Modèles 模型 (1)",
         cache=tmp_path / "cache" / "models.cache",
         imported=tmp_path / "data" / "imported.json",
+        catalog=assets_dir() / "catalog.json",
         on_event=events.put,
         hub=Hub(hub.url),
     )
@@ -75,7 +82,7 @@ def test_downloaded_file_is_listed_verified_and_deleted(
     store: Store, hub: LocalHub, events: queue.SimpleQueue[Event]
 ) -> None:
     hub.add(REPO, {"model-Q4.gguf": model("a")})
-    job = ended(store.get(f"{hub.url}/{REPO}/blob/main/model-Q4.gguf"), events)
+    job = ended(store.get_file(f"{hub.url}/{REPO}/blob/main/model-Q4.gguf"), events)
     assert job.state == "complete"
     entry = store.find("model-Q4")
     assert entry.path == job.files[0].path
@@ -97,7 +104,7 @@ def test_split_model_comes_and_goes_whole(
 ) -> None:
     parts = {f"big-0000{n}-of-00002.gguf": gguf({**CHAT, "split.no": u32(n)}) for n in (1, 2)}
     hub.add(REPO, parts)
-    assert ended(store.get(f"hf://{REPO}/big-00001-of-00002.gguf"), events).state == "complete"
+    assert ended(store.get_file(f"hf://{REPO}/big-00001-of-00002.gguf"), events).state == "complete"
     entry = store.find("big")
     assert entry.size_bytes == sum(map(len, parts.values()))
     assert [check.outcome for check in store.verify(entry)] == ["verified", "verified"]
@@ -124,7 +131,7 @@ def test_changed_file_is_found_damaged(
 ) -> None:
     assert callable(change)
     hub.add(REPO, {"m.gguf": model("a")})
-    job = ended(store.get(f"hf://{REPO}/m.gguf"), events)
+    job = ended(store.get_file(f"hf://{REPO}/m.gguf"), events)
     path = job.files[0].path
     path.write_bytes(change(path.read_bytes()))
     [check] = store.verify(store.find("m"))
@@ -154,12 +161,12 @@ def test_model_that_is_being_downloaded_or_used_stays(
     store: Store, hub: LocalHub, events: queue.SimpleQueue[Event]
 ) -> None:
     hub.add(REPO, {"m.gguf": model("a")})
-    path = ended(store.get(f"hf://{REPO}/m.gguf"), events).files[0].path
+    path = ended(store.get_file(f"hf://{REPO}/m.gguf"), events).files[0].path
     with pytest.raises(RemovalError, match="it is loaded"):
         store.remove(store.find("m"), lambda p: "it is loaded" if p == path else None)
     hub.add(REPO, {"m.gguf": model("b")})
     hub.script(REPO, "m.gguf", Fault("stall"))
-    job = store.get(f"hf://{REPO}/m.gguf")
+    job = store.get_file(f"hf://{REPO}/m.gguf")
     with pytest.raises(RemovalError, match="it is being downloaded"):
         store.remove(store.find("m"))
     store.queue.cancel(job.id)
@@ -169,15 +176,15 @@ def test_model_that_is_being_downloaded_or_used_stays(
 
 
 def test_download_of_a_program_that_is_gone_can_be_given_up(
-    store: Store, hub: LocalHub, events: queue.SimpleQueue[Event], tmp_path: Path
+    store: Store, hub: LocalHub, tmp_path: Path
 ) -> None:
-    hub.add(REPO, {"m.gguf": os.urandom(2 << 20)})
+    hub.add(REPO, {"m.gguf": os.urandom(4 << 20)})
     hub.script(REPO, "m.gguf", Fault("stall", seconds=60))
-    job = store.get(f"hf://{REPO}/m.gguf")
-    while not job.received:
-        event = events.get(timeout=30)
-        job = event if isinstance(event, JobProgress) else job
-    other = Store(store.models, cache=None, imported=tmp_path / "i", hub=store.hub)
+    store.get_file(f"hf://{REPO}/m.gguf")
+    deadline = time.monotonic() + 30
+    while store.disk_use().unfinished < 1 << 20 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    other = Store(store.models, cache=None, imported=tmp_path / "i", catalog=tmp_path / "c", hub=store.hub)
     with pytest.raises(StoreError, match="Another program is downloading"):
         other.cancel("m")
     store.close()
@@ -194,7 +201,7 @@ def test_newer_version_on_the_hub_is_an_update(
 ) -> None:
     hub.add(REPO, {"m.gguf": model("a"), "n.gguf": model("n")})
     for name in ("m", "n"):
-        ended(store.get(f"hf://{REPO}/{name}.gguf"), events)
+        ended(store.get_file(f"hf://{REPO}/{name}.gguf"), events)
     assert store.updates() == []
     hub.add(REPO, {"m.gguf": model("a"), "n.gguf": model("n"), "README.md": b"only words"})
     assert store.updates() == []
@@ -267,6 +274,35 @@ def test_other_programs_models_can_be_imported_at_once(
     assert [model.name for model in store.import_foreign("LM Studio")] == ["a"]
     assert [e.name for e in store.foreign()] == ["cut"]
     assert store.find("a").program == "LM Studio"
+
+
+def test_model_and_its_drafter_come_in_one_job_and_stay_together(
+    store: Store, hub: LocalHub, events: queue.SimpleQueue[Event], tmp_path: Path
+) -> None:
+    target = write_llama(tmp_path / "target.gguf", Tiny(n_layer=4))
+    head = write_eagle3(tmp_path / "head.gguf", Tiny(n_layer=4))
+    hub.add(REPO, {"Model-Q4_0.gguf": target, "eagle3-Model.gguf": head})
+    offer = store.offer(REPO)
+    assert offer.drafter is not None
+    job = ended(store.get(offer), events)
+    assert (job.state, len(job.files)) == ("complete", 2)
+    model_path, drafter_path = (file.path for file in job.files)
+    assert store.find("Model-Q4_0").kind == "chat"
+    assert store.find("eagle3-Model").kind == "drafter"
+    assert default_drafter(tmp_path / "none", model_path) == drafter_path
+    assert check_drafter(model_path, drafter_path) == "eagle3"
+    alone, together = (store.fit(store.find("Model-Q4_0"), drafter) for drafter in (None, drafter_path))
+    assert together.needed == offer.fit.needed
+    assert alone.needed == offer.target.needed < together.needed
+    job = ended(store.get(store.offer(REPO, drafter="none")), events)
+    assert len(job.files) == 1
+    assert default_drafter(tmp_path / "none", model_path) is None
+    ended(store.get(offer), events)
+    assert default_drafter(tmp_path / "none", model_path) == drafter_path
+    store.remove(store.find("eagle3-Model"))
+    drafter_path.write_bytes(head.read_bytes())
+    # it is another file than the one that the model was got with
+    assert default_drafter(tmp_path / "none", model_path) is None
 
 
 def test_background_scan_tells_through_the_same_callback(
