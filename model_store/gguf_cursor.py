@@ -119,10 +119,11 @@ class Cursor:
         self._file.seek(start)
         wanted = min(max(length, _WINDOW), self.size - start)
         parts: list[bytes] = []
-        while wanted:
-            part = self._file.read(wanted)
+        got = 0
+        while got < length:
+            part = self._file.read(wanted - got)
             if not part:  # it shrank after it was opened
-                raise TruncatedGguf(start + sum(map(len, parts)), None)
+                raise TruncatedGguf(start + got, None)
             parts.append(part)
-            wanted -= len(part)
+            got += len(part)
         self._start, self._buffer, self._at = start, b"".join(parts), 0

@@ -2,7 +2,7 @@
 
 What the file is, its architecture and its context length stand in the first block. The tokenizer's
 fingerprint covers the special ids, which come behind the list of all tokens, so that it takes the
-whole header: 2 MB for 49,000 tokens, up to 13 MB for 262,000.
+whole header: 2 MB for 49,000 tokens, up to 14 MB for 262,000.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from model_store.gguf_source import MOST_TOKENS, token_texts
 from model_store.hub import Hub, HubError, HubFile
 from model_store.memory_shape import TO_KEEP
 
-BLOCK = 1 << 18  # bytes: the least that is fetched
-_MOST_BLOCKS = 4  # fetched at once, where reading goes on behind what was fetched last,
-_SHARE_AHEAD = 0.25  # and at most this share of what was fetched already
+BLOCK = 1 << 16  # bytes: the least that is fetched
+_LEAST_AHEAD = 4  # blocks fetched at once where reading goes on behind what was fetched last,
+_MOST_AHEAD = 16
+_SHARE_AHEAD = 0.25  # and in between this share of what was fetched already
 _MOST_FETCHED = 64 << 20  # bytes of one file: no header is that long
 _MOST_KEPT = 512  # headers
 
@@ -43,33 +44,44 @@ class BlockFile:
         self._position = offset
 
     def read(self, size: int, /) -> bytes:
-        """Up to ``size`` bytes, fewer at the end of the file. Raises what fetching raises, and GgufError."""
+        """Up to ``size`` bytes: what is there, or what one request brings; none at the end of the file.
+
+        Raises what fetching raises, and GgufError.
+        """
         start, end = self._position, min(self._position + size, self._size)
         if start >= end:
             return b""
-        first, last = start // BLOCK, (end - 1) // BLOCK
-        for block in range(first, last + 1):
-            if block not in self._blocks:
-                self._load(block, last)
-        data = b"".join(self._blocks[block] for block in range(first, last + 1))
-        self._position = end
-        return data[start - first * BLOCK : end - first * BLOCK]
+        first = block = start // BLOCK
+        if first not in self._blocks:
+            sequential = first == self._next
+            ahead = int(_SHARE_AHEAD * len(self._blocks)) if sequential else 0
+            self._load(first, min(max(ahead, _LEAST_AHEAD), _MOST_AHEAD) if sequential else 1)
+        parts: list[bytes] = []
+        while block * BLOCK < end and block in self._blocks:
+            parts.append(self._blocks[block])
+            block += 1
+        data = b"".join(parts)[start - first * BLOCK : end - first * BLOCK]
+        self._position += len(data)
+        return data
 
-    def _load(self, first: int, last: int) -> None:
-        """Fetch the blocks from ``first`` to ``last`` that are missing, in one piece, or some behind them."""
-        ahead = min(_MOST_BLOCKS, int(_SHARE_AHEAD * len(self._blocks))) if first == self._next else 0
-        stop = first + 1
-        while stop <= max(last, first + ahead - 1) and stop not in self._blocks:
-            stop += 1
-        offset, end = first * BLOCK, min(stop * BLOCK, self._size)
+    def read_all(self, offset: int, length: int) -> bytes:
+        """``length`` bytes from ``offset`` on, fewer at the end of the file; in one request."""
+        end = min(offset + length, self._size)
+        first, stop = offset // BLOCK, -(-end // BLOCK)
+        if any(block not in self._blocks for block in range(first, stop)):
+            self._load(first, stop - first)
+        self._position = offset
+        return self.read(length)
+
+    def _load(self, first: int, count: int) -> None:
+        offset, end = first * BLOCK, min((first + count) * BLOCK, self._size)
         if self.fetched + end - offset > _MOST_FETCHED:
             raise GgufError(f"damaged: its header is longer than {_MOST_FETCHED:,} bytes")
         data = self._fetch(offset, end - offset)
         self.fetched += len(data)
-        for block in range(first, stop):
-            begin = (block - first) * BLOCK
-            self._blocks[block] = data[begin : begin + BLOCK]
-        self._next = stop
+        for at in range(0, len(data), BLOCK):
+            self._blocks[first + at // BLOCK] = data[at : at + BLOCK]
+        self._next = first + count
 
 
 class RemoteGguf:
@@ -85,8 +97,7 @@ class RemoteGguf:
         return token_texts(read_header_from(self._file, size, keep_arrays=(TOKENS,), most_items=MOST_TOKENS))
 
     def read(self, offset: int, length: int) -> bytes:
-        self._file.seek(offset)
-        return self._file.read(length)
+        return self._file.read_all(offset, length)
 
 
 class RemoteHeaders:
@@ -148,7 +159,11 @@ class RemoteHeaders:
             except HubError as error:
                 if error.kind not in ("server", "timeout"):
                     raise
-                data = self._hub.read(file, offset, length)  # dozens of requests: one may go wrong
+                data = b""
+            if len(data) < length:  # there are dozens of requests: one may go wrong
+                data = self._hub.read(file, offset, length)
+            if len(data) < length:
+                raise HubError("server", f"Only a part of the header of {file.name} came: try again.")
             with self._lock:
                 self._fetched += len(data)
             return data

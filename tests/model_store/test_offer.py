@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from model_store.catalog import Catalog, CatalogDrafter, CatalogEntry, CatalogTarget
@@ -108,6 +109,14 @@ def test_a_model_and_the_drafter_that_fits_it_in_one_job(world: World) -> None:
     assert offer.fit.needed == offer.target.needed + offer.drafter.needed
     assert offer.why == ("eagle3-m-Q8_0.gguf is an EAGLE-3 head that fits it: their headers were compared.")
     assert offer.fingerprint is not None and not offer.notices
+
+
+def test_an_offer_is_data(world: World) -> None:
+    world.put(REPO, m__Q4_0=world.model(), eagle3__m__Q8_0=world.head())
+    offer = world.offer()
+    shown = msgspec.json.decode(msgspec.json.encode(offer))
+    assert shown["target"]["files"][0]["path"] == "m-Q4_0.gguf"
+    assert shown["drafter"]["kind"] == "eagle3" and shown["fit"]["needed"] == offer.fit.needed
 
 
 def test_only_headers_are_fetched(world: World) -> None:

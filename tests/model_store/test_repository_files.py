@@ -225,7 +225,7 @@ def test_few_bytes_are_fetched_for_each_file(server: LocalHub, tmp_path: Path) -
     headers = RemoteHeaders(hub)
     files = read_groups(group_by_name(hub.repository(REPO)), headers)
     assert len(files.groups) == 1 and len(files.groups[0].variants) == 5
-    assert headers.fetched <= 5 << 18
+    assert headers.fetched <= 5 << 16
 
 
 def test_looking_can_be_cancelled_and_errors_of_the_hub_are_told(server: LocalHub, tmp_path: Path) -> None:
