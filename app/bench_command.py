@@ -23,7 +23,7 @@ from app.bench.workloads import Workload, load_workloads
 from app.chat_command import model_path
 from app.cli import INTERRUPTED, UsageError, failure_status
 from app.protocol import NEURAL, EngineOptions
-from model_store.bundled import bundled_drafter
+from model_store.bundled import default_drafter
 from model_store.check import ModelFileError, read_model_file
 from model_store.drafting_kind import drafting_kind, heads_inside
 
@@ -109,7 +109,7 @@ def plan_of(options: argparse.Namespace) -> Plan:
 
 def _neural_links(draft_model: Path | None, models: Sequence[Path]) -> tuple[str, ...]:
     """Neural drafters that these files are; one that cannot be read is refused when it is loaded."""
-    files = [draft_model] if draft_model else [bundled_drafter(paths.assets_dir(), path) for path in models]
+    files = [draft_model] if draft_model else [default_drafter(paths.assets_dir(), path) for path in models]
     try:
         kinds = [drafting_kind(read_model_file(path)) for path in files if path]
         inside = not draft_model and any(heads_inside(read_model_file(path)) for path in models)

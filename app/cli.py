@@ -279,7 +279,17 @@ def _add_models(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
         "Download a model and the drafter that fits it. Without a name: go on with what is unfinished.",
     )
     get.add_argument(
-        "name", nargs="?", metavar="MODEL", help="a repository (owner/name), or a link to a file"
+        "name", nargs="?", metavar="MODEL", help="of the catalogue, a repository (owner/name), or a link"
+    )
+    get.add_argument("--quant", metavar="NAME", help="another quantisation than the one for this machine")
+    get.add_argument(
+        "--drafter",
+        default="auto",
+        metavar="auto|none|FILE",
+        help="auto (the default) takes the best one that fits; a file beside the model, or a link to one",
+    )
+    get.add_argument(
+        "--dry-run", action="store_true", help="say what would be downloaded, and what else there is"
     )
     remove = add("rm", "delete models; imported ones are only taken off the list")
     remove.add_argument("name", nargs="+", metavar="MODEL", help="by the name in the list, or by file")
@@ -298,8 +308,12 @@ def _add_models(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
         choices=("huggingface", "lmstudio", "ollama", "jan", "all"),
         help="all models of a program",
     )
-    search = add("search", "GGUF repositories on the Hugging Face Hub")
-    search.add_argument("text", nargs="+", metavar="WORD", help="part of a name")
+    search = add(
+        "search",
+        "models of the catalogue and on the Hugging Face Hub",
+        "Search the catalogue and the Hub; of a repository (owner/name) or a link: show what is in it.",
+    )
+    search.add_argument("text", nargs="+", metavar="WORD", help="parts of a name, or a repository")
     search.add_argument("--limit", type=_count, default=20, metavar="N", help="how many (default: 20)")
 
 

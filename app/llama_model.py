@@ -52,7 +52,7 @@ from drafting.ngram_mod import ModTable, NgramMod
 from drafting.parameters import AUTOMATIC
 from drafting.suffix import Suffix
 from drafting.thread_count import ThreadCount
-from model_store.bundled import bundled_drafter
+from model_store.bundled import default_drafter
 from model_store.check import (
     ModelFileError,
     check_model_file,
@@ -360,7 +360,7 @@ class LlamaModel:
         reports = [DrafterReport(name) for name in drafters]
         reasons: dict[DrafterName, str] = dict.fromkeys(NEURAL, "no draft model chosen")
         named = request.draft_model_path
-        path = Path(named) if named is not None else bundled_drafter(paths.assets_dir(), self._model.path)
+        path = Path(named) if named is not None else default_drafter(paths.assets_dir(), self._model.path)
         try:
             if path is not None or self._no_heads is None:
                 neural = self._neural = self._load_neural(path)

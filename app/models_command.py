@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Callable, Sequence
 
+from app import paths
 from app.cli import USAGE_ERROR, UsageError
 from app.local_models import imported_file, models_folder, scan_cache_file
 from app.models_get import job_row, run_get
+from app.models_search import search
 from app.settings import SettingsFile
+from app.terminal import note, printable
 from model_store.check import ModelFileError
 from model_store.download import DownloadError
 from model_store.fit import shown_bytes
 from model_store.hub_error import HubError
 from model_store.imported import Imported, ImportedError
 from model_store.library import ModelEntry
+from model_store.offer_lookup import OfferError
 from model_store.removal import RemovalError
 from model_store.store import Event, Store, StoreError
 from model_store.verification import FileCheck
@@ -31,6 +34,8 @@ def open_store(on_event: Callable[[Event], None] = lambda event: None) -> Store:
         models_folder(SettingsFile().load()),
         cache=scan_cache_file(),
         imported=imported_file(),
+        catalog=paths.assets_dir() / "catalog.json",
+        own_catalog=paths.data_dir() / "catalog.json",
         on_event=on_event,
     )
 
@@ -50,15 +55,15 @@ def _guarded(run: Callable[[], int]) -> int:
     """The status of ``run``; what went wrong becomes one line."""
     try:
         return run()
-    except StoreError as error:
+    except (OfferError, StoreError) as error:
         raise UsageError(str(error)) from error
     except HubError as error:
-        _note(f"{error.message} {error.link}" if error.link else error.message)
+        note(f"{error.message} {error.link}" if error.link else error.message)
         return USAGE_ERROR if error.kind == "not_found" else 1
     except (DownloadError, ImportedError, ModelFileError, RemovalError) as error:
-        _note(str(error))
+        note(str(error))
     except OSError as error:
-        _note(f"{error.filename or 'the disk'}: {(error.strerror or type(error).__name__).lower()}")
+        note(f"{error.filename or 'the disk'}: {(error.strerror or type(error).__name__).lower()}")
     return 1
 
 
@@ -82,10 +87,10 @@ def _list(store: Store, options: argparse.Namespace) -> int:
     print(_table(entries) if entries else "There are no models yet.")
     for path, update in updates.items():
         state = "a newer version is on the Hub" if update.file else "it is gone from the Hub"
-        print(f"{_printable(path.name)}: {state} ({update.manifest.repository})")
+        print(f"{printable(path.name)}: {state} ({update.manifest.repository})")
     for job in store.jobs():
         part = f"{shown_bytes(job.received)} of {shown_bytes(job.size)}"
-        print(f"{_printable(job.title)} is not finished ({part}): slipstream models get goes on with it")
+        print(f"{printable(job.title)} is not finished ({part}): slipstream models get goes on with it")
     free = f", {shown_bytes(use.free)} are free" if use.free is not None else ""
     unfinished = f", {shown_bytes(use.unfinished)} of unfinished downloads" if use.unfinished else ""
     print(f"\n{store.models}: {shown_bytes(use.models)} of models{unfinished}{free}")
@@ -102,7 +107,7 @@ def _rm(store: Store, options: argparse.Namespace) -> int:
                 raise
             rows.append(_cancelled(store, name, missing))
             if not options.json:
-                print(f"The download of {_printable(name)} is cancelled.")
+                print(f"The download of {printable(name)} is cancelled.")
             continue
         removed = store.remove(entry)
         rows.append(
@@ -114,7 +119,7 @@ def _rm(store: Store, options: argparse.Namespace) -> int:
         )
         if options.json:
             continue
-        shown = _printable(entry.name)
+        shown = printable(entry.name)
         if removed.paths:
             print(f"{shown} is deleted; {removed.bytes_freed:,} bytes are free again.")
         else:
@@ -143,7 +148,7 @@ def _verify(store: Store, options: argparse.Namespace) -> int:
         for check in store.verify(entry):
             checks.append(check)
             if not options.json:
-                print(f"{check.outcome:10}  {_printable(check.path.name)}: {check.reason}", flush=True)
+                print(f"{check.outcome:10}  {printable(check.path.name)}: {check.reason}", flush=True)
     if options.json:
         rows = [{"path": str(c.path), "outcome": c.outcome, "reason": c.reason} for c in checks]
         print(json.dumps({"files": rows}))
@@ -165,7 +170,7 @@ def _import(store: Store, options: argparse.Namespace) -> int:
         print(json.dumps({"imported": rows}))
     elif new:
         for model in new:
-            print(f"{_printable(model.name)} is listed, and stays where it is: {_printable(str(model.path))}")
+            print(f"{printable(model.name)} is listed, and stays where it is: {printable(str(model.path))}")
     else:
         print("Nothing is new there.")
     return 0
@@ -183,42 +188,18 @@ def _list_foreign(store: Store, options: argparse.Namespace) -> int:
     return 0
 
 
-def _search(store: Store, options: argparse.Namespace) -> int:
-    hits = store.search(" ".join(options.text), options.limit)
-    if options.json:
-        rows = [
-            {
-                "repository": hit.repo,
-                "downloads": hit.downloads,
-                "likes": hit.likes,
-                "updated": hit.updated and hit.updated.isoformat(),
-                "gated": hit.gated,
-            }
-            for hit in hits
-        ]
-        print(json.dumps({"found": rows}))
-        return 0
-    for hit in hits:
-        updated = f"  {hit.updated:%Y-%m-%d}" if hit.updated else ""
-        gated = "  gated" if hit.gated else ""
-        print(f"{_printable(hit.repo):60}{hit.downloads:>12,} downloads{updated}{gated}")
-    if not hits:
-        print("The Hub has no GGUF repository of such a name.")
-    return 0
-
-
 PROGRAMS = {"huggingface": "Hugging Face", "lmstudio": "LM Studio", "ollama": "Ollama", "jan": "Jan"}
 _COMMANDS: dict[str, Callable[[Store, argparse.Namespace], int]] = {
     "list": _list,
     "rm": _rm,
     "verify": _verify,
     "import": _import,
-    "search": _search,
+    "search": search,
 }
 
 
 def _row(store: Store, entry: ModelEntry) -> dict[str, object]:
-    manifest = store.manifests.read(entry.path)
+    manifest, drafter = store.manifests.read(entry.path), store.pairs.drafter_of(entry.path)
     return {
         "name": entry.name,
         "path": str(entry.path),
@@ -229,6 +210,7 @@ def _row(store: Store, entry: ModelEntry) -> dict[str, object]:
         "description": entry.description,
         "fingerprint": entry.fingerprint,
         "program": entry.program,
+        "drafter": str(drafter) if drafter else None,
         "repository": manifest and manifest.repository,
         "revision": manifest and manifest.revision,
         "sha256": manifest and manifest.sha256,
@@ -241,15 +223,6 @@ def _table(entries: Sequence[ModelEntry]) -> str:
     lines: list[str] = []
     for entry in entries:
         program = f"  ({entry.program})" if entry.program else ""
-        words = _printable(entry.problem or entry.description)
-        lines.append(f"{_printable(entry.name):{width}}{shown_bytes(entry.size_bytes):>11}  {words}{program}")
+        words = printable(entry.problem or entry.description)
+        lines.append(f"{printable(entry.name):{width}}{shown_bytes(entry.size_bytes):>11}  {words}{program}")
     return "\n".join(lines)
-
-
-def _printable(text: str) -> str:
-    """``text`` from a file or a server, so that it can do nothing to a terminal."""
-    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
-
-
-def _note(text: str) -> None:
-    print(f"slipstream: {text}", file=sys.stderr)

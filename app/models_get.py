@@ -9,9 +9,17 @@ import shutil
 import sys
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from app.cli import INTERRUPTED, UsageError
+from app.settings import SettingsFile
+from app.terminal import printable
 from model_store.download_job import JobProgress
-from model_store.fit import shown_bytes
+from model_store.drafting_kind import NOUNS
+from model_store.fit import Loading, shown_bytes
+from model_store.offer import Offer
+from model_store.offer_lookup import OfferError
+from model_store.repo_link import parse_repo
 from model_store.store import Event, Store
 
 _ENDED = ("complete", "failed", "cancelled")
@@ -24,7 +32,17 @@ def run_get(options: argparse.Namespace, open_store: Callable[[Callable[[Event],
     events: queue.SimpleQueue[Event] = queue.SimpleQueue()
     store = open_store(events.put)
     try:
-        started = _resumed(store) if options.name is None else {store.get(options.name).id}
+        if options.name is None:
+            started = _resumed(store)
+        else:
+            offer = _offer(store, options)
+            if offer is not None:
+                _show_offer(offer, options)
+                if options.dry_run:
+                    return 0
+            elif options.dry_run:
+                raise UsageError(f"{options.name} is no chat model: it would be downloaded as it is")
+            started = {(store.get(offer) if offer is not None else store.get_file(options.name)).id}
         if not started:
             raise UsageError("no download is unfinished; name a model or a repository")
         # How things stood before is of no interest any more.
@@ -36,6 +54,42 @@ def run_get(options: argparse.Namespace, open_store: Callable[[Callable[[Event],
         return INTERRUPTED
     finally:
         store.close()
+
+
+def _offer(store: Store, options: argparse.Namespace) -> Offer | None:
+    """What to get; None for a link to a file that is no chat model. Raises OfferError, HubError and
+    ModelFileError."""
+    loading = Loading(n_ctx=SettingsFile().load().n_ctx)
+    try:
+        return store.offer(options.name, quantisation=options.quant, drafter=options.drafter, loading=loading)
+    except OfferError as error:
+        link = parse_repo(options.name, store.hub.endpoint)
+        is_file = link is not None and (link.path or "").lower().endswith(".gguf")
+        if error.kind == "no_model" and is_file and options.quant is None and options.drafter == "auto":
+            return None
+        raise
+
+
+def _show_offer(offer: Offer, options: argparse.Namespace) -> None:
+    if options.json:
+        print(json.dumps({"event": "offer", "size": offer.size, **msgspec.to_builtins(offer)}), flush=True)
+        return
+    label = f" {offer.target.label}" if offer.target.label else ""
+    lines = [f"{offer.title}{label} from {offer.repo}, {shown_bytes(offer.target.size)}"]
+    if offer.drafter is not None:
+        size = f", {shown_bytes(offer.drafter.size)}" if offer.drafter.files else ""
+        lines.append(f"with {NOUNS[offer.drafter.kind]}: {offer.drafter.name}{size}")
+    lines += [offer.why, offer.fit.words, *offer.notices]
+    if options.dry_run:
+        lines += ["", "Quantisations:"]
+        lines += [f"  {c.label or '-':12}{shown_bytes(c.size):>10}  {c.fit.words}" for c in offer.targets]
+        lines += ["", "Drafters:"] if offer.drafters else []
+        for drafter in offer.drafters:
+            problem = f"  {drafter.problem}" if drafter.problem else ""
+            size = shown_bytes(drafter.size) if drafter.files else "inside"
+            lines.append(f"  {drafter.kind:12}{size:>10}  {drafter.name}{problem}")
+    # Results are for standard output: here, what would be done.
+    print("\n".join(map(printable, lines)), file=sys.stdout if options.dry_run else sys.stderr)
 
 
 def _resumed(store: Store) -> set[str]:

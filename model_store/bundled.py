@@ -6,6 +6,12 @@ from pathlib import Path
 
 from model_store.check import ModelFileError
 from model_store.pairing import check_drafter
+from model_store.pairs import paired_drafter
+
+
+def default_drafter(assets: Path, target: Path) -> Path | None:
+    """The drafter for ``target`` where the person names none: the one got with it, else a bundled one."""
+    return paired_drafter(target) or bundled_drafter(assets, target)
 
 
 def bundled_drafter(assets: Path, target: Path) -> Path | None:

@@ -8,19 +8,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from model_store.check import shown_name
+from model_store.catalog import Catalog, load_catalog
+from model_store.check import read_model_file, shown_name
 from model_store.disk_use import DiskUse, disk_use
 from model_store.download_folder import DownloadFolder
 from model_store.download_job import JobProgress
 from model_store.download_queue import DownloadQueue
+from model_store.drafting_kind import heads_inside
+from model_store.fit import Fit, Loading, drafter_need, fit, free_memory, target_need
 from model_store.foreign import ANOTHER_FOLDER, find_foreign, read_folder
 from model_store.hub import Hub, HubError, HubFile, HubHit
 from model_store.imported import Imported, ImportedModels
 from model_store.library import BackgroundScan, Listing, ModelEntry, list_models
 from model_store.local_path import HIDDEN
 from model_store.manifest import Manifest, Manifests
+from model_store.offer import Offer, Offers
+from model_store.pairs import Pairs
+from model_store.remote_header import RemoteHeaders
 from model_store.removal import Removed, remove_model
 from model_store.repo_link import parse_repo
+from model_store.repository_files import RepositoryFiles, group_by_name, read_groups
 from model_store.scan import scan_file
 from model_store.scan_cache import ScanCache
 from model_store.split import split_name
@@ -64,14 +71,20 @@ class Store:
         *,
         cache: Path | None,
         imported: Path,
+        catalog: Path,
+        own_catalog: Path | None = None,
         on_event: Callable[[Event], None] = lambda event: None,
         hub: Hub | None = None,
     ) -> None:
-        """``cache`` and ``imported`` are the files that keep what was scanned, and what was imported."""
+        """``cache`` and ``imported`` are the files that keep what was scanned, and what was imported;
+        ``catalog`` is the one that comes along, ``own_catalog`` the person's."""
         self.models = models = models.absolute()
         self.hub = hub or Hub()
         self.imported = ImportedModels(imported)
         self.manifests = Manifests(models)
+        self.pairs = Pairs(models)
+        self._catalogs = catalog, own_catalog
+        self._headers = RemoteHeaders(self.hub)
         self._on_event = on_event
         self._cache = ScanCache(cache)
         self._lock = threading.Lock()
@@ -116,7 +129,7 @@ class Store:
         entries = self.entries()
         path = Path(name).absolute()
         # What is written in full means one model; the rest may be said of several.
-        found = [entry for entry in entries if name == entry.name or path in _parts(entry)]
+        found = [entry for entry in entries if name == entry.name or path in _parts(entry.path)]
         if not found:
             found = [e for e in entries if name in (e.path.name, e.path.stem, self._below(e.path))]
         if not found:
@@ -145,12 +158,26 @@ class Store:
         removed = remove_model(entry, self.models, reason)
         for path in removed.paths:
             self.manifests.remove(path)
+        self.pairs.forget(removed.paths)
         return removed
 
     def verify(self, entry: ModelEntry, stop: StopSignal | None = None) -> list[FileCheck]:
         """Read all of a model's files and compare them with their manifests. Raises Stopped."""
         stop = stop or StopSignal()
-        return [verify_file(part, self.manifests.read(part), stop) for part in _parts(entry)]
+        return [verify_file(part, self.manifests.read(part), stop) for part in _parts(entry.path)]
+
+    def fit(self, entry: ModelEntry, drafter: Path | None = None, loading: Loading = Loading()) -> Fit:
+        """Whether a model, with the heads inside it or with ``drafter``, fits into the memory that is free.
+
+        Raises ModelFileError.
+        """
+        header = read_model_file(entry.path)
+        heads = drafter is None and heads_inside(header) > 0
+        needed = target_need(header, loading, entry.size_bytes, heads=heads).total
+        if drafter is not None:
+            size = sum(part.stat().st_size for part in _parts(drafter) if part.exists())
+            needed += drafter_need(read_model_file(drafter), header, loading, size).total
+        return fit(needed, free_memory())
 
     def disk_use(self) -> DiskUse:
         return disk_use(self.models, self.models / HIDDEN / "downloads")
@@ -196,12 +223,48 @@ class Store:
 
     # The Hub
 
+    def catalog(self) -> Catalog:
+        """As it is in the files now."""
+        return load_catalog(*self._catalogs)
+
     def search(self, text: str, limit: int = 20) -> list[HubHit]:
         """Raises HubError."""
         return self.hub.search(text, limit)
 
-    def get(self, text: str) -> JobProgress:
-        """Download what ``text`` names: a link to a file, with all parts of a split model.
+    def repository(
+        self, repo: str, revision: str | None = None, cancelled: Callable[[], bool] = lambda: False
+    ) -> RepositoryFiles:
+        """What a repository's files are, by what they say of themselves. Raises HubError."""
+        found = self.hub.repository(repo, revision)
+        return read_groups(group_by_name(found), self._headers, cancelled)
+
+    def offer(
+        self,
+        text: str,
+        *,
+        quantisation: str | None = None,
+        drafter: str = "auto",
+        loading: Loading = Loading(),
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> Offer:
+        """What Get would download, as in Offers. Raises OfferError, HubError and ModelFileError."""
+        return Offers(self.hub, self.catalog(), self._headers).offer(
+            text, quantisation=quantisation, drafter=drafter, loading=loading, cancelled=cancelled
+        )
+
+    def get(self, offer: Offer) -> JobProgress:
+        """Download a model with its drafter, in one job; the two are loaded together from then on.
+
+        Raises DownloadError and OSError.
+        """
+        job = self.queue.add(offer.files, offer.title)
+        paths = [file.path for file in job.files]
+        drafter = paths[len(offer.target.files)] if len(paths) > len(offer.target.files) else None
+        self.pairs.pair(paths[0], drafter)
+        return job
+
+    def get_file(self, text: str) -> JobProgress:
+        """Download the file that ``text`` links to, whatever it is, with all parts of a split model.
 
         Raises StoreError, HubError, DownloadError and OSError.
         """
@@ -283,6 +346,6 @@ def _names(job: JobProgress) -> set[str]:
     return {job.id, job.title, *files}
 
 
-def _parts(entry: ModelEntry) -> tuple[Path, ...]:
-    split = split_name(entry.path)
-    return split.parts if split is not None else (entry.path,)
+def _parts(path: Path) -> tuple[Path, ...]:
+    split = split_name(path)
+    return split.parts if split is not None else (path,)

@@ -14,9 +14,12 @@ import pytest
 
 from app import paths
 from app.cli import main
+from model_store.bundled import default_drafter
 from model_store.starter import STARTER_NAME
 from tests.model_store.local_hub import Fault, LocalHub
 from tests.model_store.raw_gguf import CHAT, gguf, text
+from tests.models.eagle3 import write_eagle3
+from tests.tiny_gguf import Tiny, write_llama
 
 REPO = "someone/Model-GGUF"
 
@@ -108,24 +111,103 @@ def test_get_verify_update_and_remove(run: Run, hub: LocalHub) -> None:
     assert "m" not in listed(run)
 
 
+def write_pair(hub: LocalHub, folder: Path) -> None:
+    target = write_llama(folder / "target.gguf", Tiny(n_layer=4))
+    head = write_eagle3(folder / "head.gguf", Tiny(n_layer=4))
+    hub.add(REPO, {"Model-Q4_0.gguf": target, "Model-Q8_0.gguf": target, "eagle3-Model.gguf": head})
+
+
+def test_get_brings_a_model_and_its_drafter(run: Run, hub: LocalHub, tmp_path: Path) -> None:
+    write_pair(hub, tmp_path)
+    status, out, err = run("get", REPO, "--quant", "q4_0")
+    folder = paths.models_dir() / "someone" / "Model-GGUF"
+    assert status == 0
+    assert [line.split("  (")[0] for line in out.splitlines()] == [
+        str(folder / "Model-Q4_0.gguf"),
+        str(folder / "eagle3-Model.gguf"),
+    ]
+    assert "with an EAGLE-3 head: eagle3-Model" in err
+    assert "eeds about" in err
+    row = listed(run)["Model-Q4_0"]
+    assert row["drafter"] == str(folder / "eagle3-Model.gguf")
+    assert default_drafter(tmp_path, folder / "Model-Q4_0.gguf") == folder / "eagle3-Model.gguf"
+
+
+def test_dry_run_says_what_there_is_and_downloads_nothing(run: Run, hub: LocalHub, tmp_path: Path) -> None:
+    write_pair(hub, tmp_path)
+    status, out, err = run("get", REPO, "--dry-run")
+    assert (status, err) == (0, "")
+    _, quantisations, drafters = out.split("\n\n")
+    assert [line.split()[0] for line in quantisations.splitlines()] == ["Quantisations:", "Q4_0", "Q8_0"]
+    assert [line.split()[0] for line in drafters.splitlines()] == ["Drafters:", "eagle3"]
+    [line] = run("get", REPO, "--dry-run", "--json")[1].splitlines()
+    offer = json.loads(line)
+    assert (offer["event"], offer["drafter"]["kind"], len(offer["targets"])) == ("offer", "eagle3", 2)
+    assert not (paths.models_dir() / "someone").exists()
+    status, out, err = run("get", REPO, "--drafter", "none", "--quant", "Q2_K")
+    assert (status, out) == (2, "")
+    assert "there are Q4_0, Q8_0" in err
+
+
+def test_file_that_is_no_model_comes_by_its_link(run: Run, hub: LocalHub, tmp_path: Path) -> None:
+    write_pair(hub, tmp_path)
+    assert run("get", f"hf://{REPO}/eagle3-Model.gguf")[0] == 0
+    assert listed(run)["eagle3-Model"]["kind"] == "drafter"
+    status, _, err = run("get", f"hf://{REPO}/eagle3-Model.gguf", "--quant", "Q4_0")
+    assert status == 2
+    assert "choose a chat model" in err
+
+
+def test_search_shows_what_is_in_a_repository(run: Run, hub: LocalHub, tmp_path: Path) -> None:
+    write_pair(hub, tmp_path)
+    status, out, _ = run("search", REPO)
+    assert status == 0
+    assert "Model: a chat model, llama" in out
+    assert "an EAGLE-3 head" in out
+    groups = json.loads(run("search", f"{hub.url}/{REPO}", "--json")[1])["groups"]
+    assert {group["kind"] for group in groups} == {"chat", "drafter"}
+
+
+def test_search_knows_the_catalogue_without_the_hub(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    status, out, err = run("search", "smollm2")
+    assert status == 1
+    assert "SmolLM2" in out
+    assert err.count("\n") == 1
+
+
 def test_get_as_json_is_one_object_a_line(run: Run, hub: LocalHub) -> None:
     hub.add(REPO, {"m.gguf": model("m")})
     status, out, err = run("get", f"hf://{REPO}/m.gguf", "--json")
     assert (status, err) == (0, "")
-    *progress, last = [json.loads(line) for line in out.splitlines()]
+    offer, *progress, last = [json.loads(line) for line in out.splitlines()]
+    assert (offer["event"], offer["repo"]) == ("offer", REPO)
     assert {row["event"] for row in progress} <= {"progress"}
     assert (last["event"], last["received"], last["size"]) == ("complete", len(model("m")), len(model("m")))
     assert last["files"][0]["sha256"] == hub.file(REPO, "m.gguf").sha256
 
 
-def test_unfinished_download_goes_on(run: Run, hub: LocalHub) -> None:
-    hub.add(REPO, {"m.gguf": os.urandom(1 << 20)}, gated=frozenset({"hf_other"}))
-    status, out, err = run("get", f"hf://{REPO}/m.gguf")
+def test_licence_to_be_accepted_is_linked_to(run: Run, hub: LocalHub) -> None:
+    hub.add(REPO, {"m.gguf": model("m")}, gated=frozenset({"hf_other"}))
+    status, out, err = run("get", REPO)
     assert (status, out) == (1, "")
     assert err.startswith("slipstream: ")
-    assert f"{hub.url}/{REPO}" in err  # where the licence is
+    assert f"{hub.url}/{REPO}" in err
+
+
+def fail_to_get(run: Run, hub: LocalHub) -> None:
+    """A file that comes with wrong bytes, twice, and would come well the next time."""
+    hub.add(REPO, {"m.gguf": os.urandom(1 << 20)})
+    hub.script(REPO, "m.gguf", *[Fault("flip") for _ in range(9)])
+    status, out, err = run("get", f"hf://{REPO}/m.gguf")
+    assert (status, out) == (1, "")
+    assert err.splitlines()[-1].startswith("slipstream: ")
+    hub.file(REPO, "m.gguf").faults.clear()
+
+
+def test_unfinished_download_goes_on(run: Run, hub: LocalHub) -> None:
+    fail_to_get(run, hub)
     assert "m.gguf is not finished (0 MB of 1 MB): slipstream models get goes on" in run("list")[1]
-    hub.repositories[REPO].gated = None
     status, out, _ = run("get")
     assert status == 0
     assert "m.gguf  (1,048,576 bytes, checked)" in out
@@ -133,8 +215,7 @@ def test_unfinished_download_goes_on(run: Run, hub: LocalHub) -> None:
 
 
 def test_unfinished_download_is_given_up(run: Run, hub: LocalHub) -> None:
-    hub.add(REPO, {"m.gguf": os.urandom(1 << 20)}, gated=frozenset({"hf_other"}))
-    run("get", f"hf://{REPO}/m.gguf")
+    fail_to_get(run, hub)
     [job] = json.loads(run("list", "--json")[1])["downloads"]
     assert (job["title"], job["state"]) == ("m.gguf", "failed")
     assert run("rm", "m.gguf")[:2] == (0, "The download of m.gguf is cancelled.\n")
@@ -169,7 +250,7 @@ def test_offline_is_said_and_local_commands_do_not_ask(run: Run, monkeypatch: py
     (paths.models_dir() / "a.gguf").write_bytes(model("a"))
     for command in (["list"], ["verify"], ["import"], ["rm", "a"]):
         assert run(*command)[0] == 0
-    status, out, err = run("search", "gemma")
+    status, out, err = run("search", "nothing-like-it")
     assert (status, out) == (1, "")
     assert err.count("\n") == 1
 
@@ -178,9 +259,10 @@ def test_search_lists_repositories(run: Run, hub: LocalHub) -> None:
     hub.add(REPO, {"m.gguf": model("m")})
     status, out, _ = run("search", "model", "--json")
     assert status == 0
-    assert [row["repository"] for row in json.loads(out)["found"]] == [REPO]
+    assert [row["repository"] for row in json.loads(out)["hub"]] == [REPO]
     assert REPO in run("search", "model")[1]
-    assert run("search", "nothing-like-it")[:2] == (0, "The Hub has no GGUF repository of such a name.\n")
+    status, out, _ = run("search", "nothing-like-it")
+    assert (status, out) == (0, "Neither the catalogue nor the Hub has a GGUF model of such a name.\n")
 
 
 def test_import_lists_in_place_and_rm_takes_off_the_list(

@@ -292,8 +292,10 @@ def test_model_and_its_drafter_come_in_one_job_and_stay_together(
     assert default_drafter(tmp_path / "none", model_path) == drafter_path
     assert check_drafter(model_path, drafter_path) == "eagle3"
     alone, together = (store.fit(store.find("Model-Q4_0"), drafter) for drafter in (None, drafter_path))
-    assert together.needed == offer.fit.needed
-    assert alone.needed == offer.target.needed < together.needed
+    # Before the download the headers themselves count as weights.
+    assert together.needed == pytest.approx(offer.fit.needed, rel=0.01)
+    assert alone.needed == pytest.approx(offer.target.needed, rel=0.01)
+    assert alone.needed < together.needed
     job = ended(store.get(store.offer(REPO, drafter="none")), events)
     assert len(job.files) == 1
     assert default_drafter(tmp_path / "none", model_path) is None
