@@ -26,6 +26,7 @@ from app.protocol import (
     SamplingParams,
     Started,
 )
+from app.slots import Slots
 from app.text_kind import repeated_share
 from drafting.auto_chain import AutoChain
 from drafting.chain import Chain
@@ -34,7 +35,7 @@ from drafting.distribution import Noise
 from drafting.drafter import Drafter, Interrupted
 from drafting.exact import ExactRows
 from drafting.floor import Floor
-from drafting.history import History, common_prefix
+from drafting.history import History
 from drafting.loop import Loop, Step
 from drafting.sequence import Sequence as TokenSequence
 from drafting.target import Target, TokenSource
@@ -45,6 +46,7 @@ log = logging.getLogger(__name__)
 
 # Seeds are shown and stored as JSON numbers, which are exact up to 2^53.
 _SEED_LIMIT = 2**53
+_SLOTS = 1
 NO_EXACT = (
     "Exact mode is not to be had with this model on this machine: no two sizes of a pass compute the very "
     "same. This is answered without it."
@@ -157,9 +159,7 @@ class Engine:
         self._clock = clock
         self._model: LoadedModel | None = None
         self._loop: Loop | None = None
-        self._slots = 1
-        self._kept: dict[int, list[int]] = {}  # slot -> tokens in its KV cache, while it is free
-        self._read: dict[int, int] = {}  # slot -> tokens in it that exact mode has read as a prompt
+        self._slots: Slots | None = None
         self._requests: list[_Request] = []
         self._switched_off: dict[str, str] = {}  # links that failed with this model
         self._told: set[str] = set()  # lines about its limits
@@ -194,13 +194,11 @@ class Engine:
         controller = model.controller
         costs = controller.costs if controller is not None else None
         self._loop = Loop(model.target, self._clock, costs, model.threads)
-        self._kept = {slot: [] for slot in range(self._slots)}
-        self._read.clear()
+        self._slots = Slots(model.target, _SLOTS)
         return model.report
 
     def unload(self) -> None:
-        model, self._model, self._loop = self._model, None, None
-        self._kept.clear()
+        model, self._model, self._loop, self._slots = self._model, None, None, None
         self._switched_off.clear()
         self._told.clear()
         self._floor = Floor()
@@ -216,12 +214,12 @@ class Engine:
     @property
     def has_room(self) -> bool:
         """Another request can start now."""
-        return len(self._requests) < self._slots
+        return len(self._requests) < _SLOTS
 
     def start(self, message: Generate) -> Started:
         """Begin an answer. Raises EngineError."""
-        model, loop = self._model, self._loop
-        if model is None or loop is None:
+        model, loop, slots = self._model, self._loop, self._slots
+        if model is None or loop is None or slots is None:
             raise EngineError("no_model", "No model is loaded.")
         if not message.messages or not message.messages[-1].content.strip():
             raise EngineError("bad_input", "The message is empty.")
@@ -252,7 +250,7 @@ class Engine:
         answer = Answer(model.token_bytes, prepared.end_tokens, prepared.stops, prepared.closing)
         source = model.source(message.sampling, prepared)
         # Last, since everything before may fail and a slot that is taken must be given back.
-        slot, computed = self._take_slot(prepared.tokens, model.target, bool(exact and exact.most))
+        slot, computed = slots.take(prepared.tokens, bool(exact and exact.most))
         sequence = TokenSequence(
             seq=slot,
             tokens=prepared.tokens,
@@ -342,28 +340,6 @@ class Engine:
         chain.failures.update({link.name: off[link.name] for link in offered if link.name in off})
         return chain
 
-    def _take_slot(self, tokens: list[int], target: Target, exact: bool) -> tuple[int, int]:
-        """The free slot whose KV cache shares the longest prefix with ``tokens``, cut to it.
-
-        At least the last token is computed again: its logits start the answer. Exact mode takes
-        only what it would compute to the last bit as it is: whole blocks of prompts that it has
-        read, or the same prompt.
-        """
-        shared = {slot: common_prefix(kept, tokens) for slot, kept in self._kept.items()}
-        slot = max(shared, key=lambda s: shared[s])
-        computed = min(shared[slot], len(tokens) - 1)
-        read = self._read.pop(slot, 0)
-        if exact:
-            computed = min(computed, read)
-            if not computed == read == len(tokens) - 1:
-                computed -= computed % target.n_batch
-        del self._kept[slot]
-        left = target.rewind(slot, computed)
-        while exact and left < computed:
-            computed = left - left % target.n_batch
-            left = target.rewind(slot, computed)
-        return slot, left
-
     def _report(self, step: Step) -> list[FromWorker]:
         request = next(r for r in self._requests if r.sequence is step.sequence)
         sequence = request.sequence
@@ -437,13 +413,12 @@ class Engine:
         return Failed(request.message.request_id, kind, f"The engine failed: {error}")
 
     def _release(self, request: _Request, kept: list[int]) -> None:
-        assert self._loop is not None
-        self._loop.remove(request.sequence)
+        assert self._loop is not None and self._slots is not None
+        sequence = request.sequence
+        self._loop.remove(sequence)
         self._requests.remove(request)
-        self._switched_off.update(request.sequence.chain.failures)
-        self._kept[request.sequence.seq] = kept
-        if request.sequence.most_rows:
-            self._read[request.sequence.seq] = min(len(kept), request.sequence.n_prompt - 1)
+        self._switched_off.update(sequence.chain.failures)
+        self._slots.give_back(sequence.seq, kept, sequence.n_prompt - 1 if sequence.most_rows else 0)
         request.source.close()
         with self._lock:
             self._active_ids.discard(request.message.request_id)

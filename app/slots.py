@@ -1,0 +1,46 @@
+"""The sequences of a target's KV cache, and what each still holds of an earlier answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from drafting.history import common_prefix
+from drafting.target import Target
+
+
+class Slots:
+    """A request takes the slot that has most of its prompt already, and gives it back when it ends."""
+
+    def __init__(self, target: Target, count: int) -> None:
+        self._target = target
+        self._kept: dict[int, Sequence[int]] = dict.fromkeys(range(count), ())  # of free ones
+        self._read: dict[int, int] = {}  # tokens of them that exact mode has read as a prompt
+
+    def take(self, tokens: list[int], exact: bool) -> tuple[int, int]:
+        """A free slot, cut to the prefix it shares with ``tokens``, and how many tokens that is.
+
+        At least the last token is computed again: its logits start the answer. Exact mode takes
+        only what it would compute to the last bit as it is: whole blocks of prompts that it has
+        read, or the same prompt.
+        """
+        target = self._target
+        shared = {slot: common_prefix(kept, tokens) for slot, kept in self._kept.items()}
+        slot = max(shared, key=lambda s: shared[s])
+        computed = min(shared[slot], len(tokens) - 1)
+        read = self._read.pop(slot, 0)
+        if exact:
+            computed = min(computed, read)
+            if not computed == read == len(tokens) - 1:
+                computed -= computed % target.n_batch
+        del self._kept[slot]
+        left = target.rewind(slot, computed)
+        while exact and left < computed:
+            computed = left - left % target.n_batch
+            left = target.rewind(slot, computed)
+        return slot, left
+
+    def give_back(self, slot: int, kept: Sequence[int], read: int = 0) -> None:
+        """``kept``: the tokens in it; the first ``read`` of them were read by exact mode."""
+        self._kept[slot] = kept
+        if read:
+            self._read[slot] = min(len(kept), read)
