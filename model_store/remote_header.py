@@ -23,7 +23,7 @@ _LEAST_AHEAD = 4  # blocks fetched at once where reading goes on behind what was
 _MOST_AHEAD = 16
 _SHARE_AHEAD = 0.25  # and in between this share of what was fetched already
 _MOST_FETCHED = 64 << 20  # bytes of one file: no header is that long
-_MOST_KEPT = 512  # headers
+_MOST_KEPT = 256  # headers
 
 Fetch = Callable[[int, int], bytes]
 """Gives ``length`` bytes from ``offset`` on."""

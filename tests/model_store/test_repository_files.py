@@ -148,6 +148,7 @@ def test_names_that_differ_by_case_belong_together_and_odd_ones_do_no_harm() -> 
     assert files.group_of("README.md") is None
 
 
+@pytest.mark.timeout(30)
 def test_a_listing_of_20000_files_takes_no_time() -> None:
     files = group_by_name(listing(*(f"model-{number}-Q4_0.gguf" for number in range(20_000))))
     assert len(files.groups) == 20_000
