@@ -16,7 +16,7 @@ from huggingface_hub import constants, hf_raise_for_status
 from model_store.disk_space import DiskFullError, DiskSpace
 from model_store.following_hash import FollowingHash, hash_file
 from model_store.http_library import httpx
-from model_store.hub import Hub, HubFile, linked_etag
+from model_store.hub import Hub, HubFile, names_other
 from model_store.hub_error import PASSING, HubError, HubErrorKind, page_error
 from model_store.manifest import Manifests, manifest_of
 from model_store.part_file import PartFile
@@ -116,6 +116,7 @@ class Download:
         self._stop = stop
         self._hash: FollowingHash | None = None
         self._claim = part.path.name
+        self._range_refused = False  # by the last answer
 
     def run(self) -> None:
         """Return when the file lies whole in its place, with its manifest.
@@ -166,7 +167,7 @@ class Download:
 
     def _try_until_whole(self) -> None:
         """Raises DownloadError, HubError, DiskFullError, OSError and Stopped."""
-        if constants.is_offline_mode():
+        if constants.HF_HUB_OFFLINE:
             raise self._tools.hub.offline()
         policy = self._tools.policy
         failures = mismatches = 0
@@ -210,6 +211,8 @@ class Download:
         headers = self._tools.hub.headers() | {"Accept-Encoding": "identity"}
         if part.size:
             headers["Range"] = f"bytes={part.size}-"
+            # The Hub's content network names no ETag. The revision is a commit, whose content cannot
+            # change, and the hash is compared in the end.
             if part.etag is not None:
                 headers["If-Range"] = part.etag
         try:
@@ -239,8 +242,8 @@ class Download:
         host = response.url.host
         from_hub = host == urlsplit(self._tools.hub.endpoint).hostname
         if response.status_code == 416:
-            self._restart(None)
-            raise HubError("server", f"{host} does not have the rest of it, so it is downloaded again.")
+            raise self._refused_range(host, response.headers.get("content-range", ""))
+        self._range_refused = False
         if response.status_code >= 400 and not from_hub and response.status_code not in (408, 429):
             # A content network takes no token; its links just grow old.
             raise HubError("server", f"{host} refused (status {response.status_code}).")
@@ -248,8 +251,7 @@ class Download:
             hf_raise_for_status(response)
         except Exception as error:
             raise self._tools.hub.error(error, file.repo) from error
-        linked = linked_etag(response)
-        if file.sha256 is not None and linked is not None and len(linked) == 64 and linked != file.sha256:
+        if names_other(response, file):
             raise DownloadError(
                 "changed", f"{file.name} has changed on the Hub: look up {file.repo} again and choose anew."
             )
@@ -264,20 +266,29 @@ class Download:
                 file.size,
             ]:
                 raise HubError("server", f"{host} sent another part than the one asked for.")
-            if part.etag is not None and etag != part.etag:
+            if None not in (part.etag, etag) and etag != part.etag:
                 self._restart(None)
                 raise HubError("server", f"{host} has another file now, so it is downloaded again.")
             if length and int(length) != file.size - part.size:
                 raise HubError("server", f"{host} contradicts itself about the length.")
         elif response.status_code == 200:
+            if "html" in response.headers.get("content-type", ""):
+                raise page_error(urlsplit(self._tools.hub.endpoint).netloc)
             encoding = response.headers.get("content-encoding", "identity")
             if encoding != "identity" or (length and int(length) != file.size):
-                if "html" in response.headers.get("content-type", ""):
-                    raise page_error(urlsplit(self._tools.hub.endpoint).netloc)
                 raise HubError("server", f"{host} sent something else than the file.")
             self._restart(etag)
         else:
             raise HubError("server", f"{host} gave an answer nobody asked for ({response.status_code}).")
+
+    def _refused_range(self, host: str, content_range: str) -> HubError:
+        """What to do when the server says that there is nothing behind what we have."""
+        # The Hub's content network says so too when it has trouble of its own: that should cost a try,
+        # not all that has come.
+        if self._range_refused or content_range != f"bytes */{self._file.size}":
+            self._restart(None)
+        self._range_refused = True
+        return HubError("server", f"{host} did not find the rest of it.")
 
     def _keep(self, response: httpx.Response) -> None:
         """Write what comes. Raises _MismatchError, DiskFullError, OSError, Stopped and httpx errors."""

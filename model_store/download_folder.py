@@ -94,6 +94,14 @@ class DownloadFolder:
                 self.discard_parts(record.files)
         return held
 
+    def is_run(self, job_id: str) -> bool:
+        """Whether a program is at work on the job, or will be when its turn comes."""
+        try:
+            with _held(self.job_lock(job_id)) as held:
+                return not held
+        except OSError:  # a folder that cannot be written, say
+            return False
+
     def sweep(self, *, older_than: float = _YOUNG_S) -> int:
         """Delete what belongs to no job, unless it is younger than so many seconds. Returns bytes freed.
 

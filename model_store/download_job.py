@@ -12,6 +12,7 @@ from model_store.download import DownloadErrorKind
 from model_store.hub import HubFile
 
 JobState = Literal["waiting", "active", "paused", "failed", "complete", "cancelled"]
+RecordState = Literal["running", "paused", "failed"]
 FilePhase = Literal[
     "waiting",
     "elsewhere",  # another program downloads this very file
@@ -98,9 +99,16 @@ class JobRecord(msgspec.Struct, frozen=True):
     id: str
     title: str
     files: tuple[FileRecord, ...]
-    state: Literal["running", "paused", "failed"] = "running"
-    error_kind: str | None = None
+    state: RecordState = "running"
+    error_kind: DownloadErrorKind | None = None
     error_message: str = ""
+    error_link: str | None = None
+
+    @property
+    def error(self) -> JobError | None:
+        if self.error_kind is None:
+            return None
+        return JobError(self.error_kind, self.error_message, self.error_link)
 
 
 def file_record(file: HubFile, place: str) -> FileRecord:

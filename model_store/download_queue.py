@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import msgspec
 from filelock import FileLock, Timeout
 
 from model_store.disk_space import RESERVE, DiskSpace
@@ -20,20 +21,13 @@ from model_store.download import (
     disk_error,
     open_client,
 )
-from model_store.download_folder import DownloadFolder, part_key
-from model_store.download_job import (
-    FilePhase,
-    FileProgress,
-    FileRecord,
-    JobError,
-    JobProgress,
-    JobRecord,
-    JobState,
-)
+from model_store.download_folder import DownloadFolder
+from model_store.download_job import FileRecord, JobError, JobProgress, JobRecord, RecordState
 from model_store.download_places import DownloadPlaces
 from model_store.hub import Hub, HubFile
 from model_store.manifest import Manifests
 from model_store.part_file import PartFile
+from model_store.queued_job import QueuedFile, QueuedJob, job_elsewhere
 from model_store.stop_signal import Stopped, StopSignal
 from model_store.transfer_rate import TransferRate
 
@@ -42,46 +36,9 @@ log = logging.getLogger(__name__)
 AT_ONCE = 2
 _EVENT_EVERY_S = 0.1
 _ELSEWHERE_S = 0.5  # between looks at whether another program has let go of a file
+_GLANCE_S = 0.2  # for which another program may hold a job's lock to see whether it is run
 
 OnProgress = Callable[[JobProgress], None]
-
-
-class _File:
-    """One file of a job in this program."""
-
-    def __init__(self, record: FileRecord, received: int) -> None:
-        self.record = record
-        self.key = part_key(record)
-        self.phase: FilePhase = "waiting"
-        self.received = received
-        self.rate = TransferRate()
-        self.stop = StopSignal()
-        self.running = False  # a thread is at work on it
-        self.note: str | None = None
-        self.counted_at = 0.0
-
-
-class _Job:
-    def __init__(self, record: JobRecord, lock: FileLock, files: list[_File]) -> None:
-        self.record = record
-        self.lock = lock
-        self.files = files
-        self.cancelled = False
-        self.dismissed = False
-        self.error: JobError | None = None
-        self.told_at = 0.0
-
-    @property
-    def state(self) -> JobState:
-        if self.cancelled:
-            return "cancelled"
-        if all(file.phase == "complete" for file in self.files):
-            return "complete"
-        if self.record.state == "paused":
-            return "paused"
-        if any(file.running for file in self.files):
-            return "active"
-        return "failed" if self.record.state == "failed" else "waiting"
 
 
 class DownloadQueue:
@@ -105,16 +62,17 @@ class DownloadQueue:
         self._models = models
         self._on_progress = on_progress
         self._at_once = at_once
+        self._hub = hub
+        self._policy = policy
+        self._disk = DiskSpace(models, reserve)
         self._folder = DownloadFolder(models)
-        self._client = open_client(policy)
         self._manifests = Manifests(models)
         self._places = DownloadPlaces(models, self._manifests)
-        self._tools = Tools(hub, self._client, self._manifests, DiskSpace(models, reserve), policy)
+        self._tools: Tools | None = None  # while it is started
         self._lock = threading.RLock()
         self._telling = threading.RLock()
-        self._jobs: dict[str, _Job] = {}
+        self._jobs: dict[str, QueuedJob] = {}
         self._threads: set[threading.Thread] = set()
-        self._started = False
         self._closed = False
 
     def start(self) -> None:
@@ -125,23 +83,25 @@ class DownloadQueue:
         self._models.mkdir(parents=True, exist_ok=True)
         self._folder.sweep()
         with self._lock:
-            self._started = True
+            if self._tools is None:
+                client = open_client(self._policy)
+                self._tools = Tools(self._hub, client, self._manifests, self._disk, self._policy)
             for record in self._folder.records():
                 lock = self._folder.job_lock(record.id)
-                if record.id in self._jobs or not _take(lock):
+                if record.id in self._jobs or not _take(lock, _GLANCE_S):
                     continue
                 if not self._folder.has(record.id):  # it has just ended
                     self._let_go(record.id, lock)
                     continue
-                job = _Job(record, lock, [self._file(file) for file in record.files])
+                job = QueuedJob(record, lock, [self._file(file) for file in record.files])
+                job.error = record.error
                 if record.state != "running":
                     for file in job.files:
                         file.phase = record.state
-                if record.error_kind is not None:
-                    job.error = JobError(record.error_kind, record.error_message)  # type: ignore[arg-type]
                 self._jobs[record.id] = job
             self._start_waiting()
-        self._tell(*list(self._jobs.values()))
+            jobs = list(self._jobs.values())
+        self._tell(*jobs)
 
     def add(self, files: Sequence[HubFile], title: str = "") -> JobProgress:
         """Download ``files`` as one job, into the models folder. A second request for the same files is
@@ -164,7 +124,7 @@ class DownloadQueue:
             )
             job = current or self._new_job(files, title)
             older = [other.record.id for other in same if other is not job]
-            progress = self._progress(job)
+            progress = self._view(job)
         self.resume(job.record.id)
         for job_id in older:  # of another revision
             self.cancel(job_id)
@@ -173,12 +133,13 @@ class DownloadQueue:
 
     def jobs(self) -> list[JobProgress]:
         """All jobs, the oldest first: ours, also those that have ended, and other programs'."""
+        records = self._folder.records()
         with self._lock:
-            ours = {job_id: self._progress(job) for job_id, job in self._jobs.items() if not job.dismissed}
+            ours = {job_id: self._view(job) for job_id, job in self._jobs.items() if not job.dismissed}
             known = set(self._jobs)
         others = {
-            record.id: self._progress_elsewhere(record)
-            for record in self._folder.records()
+            record.id: job_elsewhere(record, self._models, self._folder, self._manifests)
+            for record in records
             if record.id not in known
         }
         return [job for _, job in sorted((ours | others).items())]
@@ -252,11 +213,12 @@ class DownloadQueue:
             for job in self._jobs.values():
                 if job.lock.is_locked:
                     job.lock.release()
-        self._client.close()
+        if self._tools is not None:
+            self._tools.client.close()
 
     # Under the lock
 
-    def _new_job(self, files: Sequence[HubFile], title: str) -> _Job:
+    def _new_job(self, files: Sequence[HubFile], title: str) -> QueuedJob:
         """Raises DownloadError and OSError."""
         self._models.mkdir(parents=True, exist_ok=True)
         records = self._places.plan(files, self._folder.records())
@@ -268,23 +230,22 @@ class DownloadQueue:
         except BaseException:
             self._let_go(record.id, lock)
             raise
-        job = _Job(record, lock, [self._file(file) for file in records])
+        job = QueuedJob(record, lock, [self._file(file) for file in records])
         self._jobs[record.id] = job
         self._start_waiting()
         return job
 
-    def _file(self, record: FileRecord) -> _File:
-        return _File(record, min(record.size, self._folder.part_size(record)))
+    def _file(self, record: FileRecord) -> QueuedFile:
+        return QueuedFile(record, min(record.size, self._folder.part_size(record)))
 
-    def _set_state(self, job: _Job, state: JobState | str, error: JobError | None = None) -> None:
+    def _set_state(self, job: QueuedJob, state: RecordState, error: JobError | None = None) -> None:
         job.error = error
-        job.record = JobRecord(
-            job.record.id,
-            job.record.title,
-            job.record.files,
-            state,  # type: ignore[arg-type]
-            error.kind if error else None,
-            error.message if error else "",
+        job.record = msgspec.structs.replace(
+            job.record,
+            state=state,
+            error_kind=error.kind if error else None,
+            error_message=error.message if error else "",
+            error_link=error.link if error else None,
         )
         try:
             self._folder.write(job.record)
@@ -294,7 +255,7 @@ class DownloadQueue:
 
     def _start_waiting(self) -> None:
         """Give free places to files that wait, in the order of their jobs."""
-        if self._closed or not self._started:
+        if self._closed or self._tools is None:
             return
         running = [file for job in self._jobs.values() for file in job.files if file.running]
         places = self._at_once - sum(file.phase != "elsewhere" for file in running)
@@ -309,12 +270,12 @@ class DownloadQueue:
                     keys.add(file.key)
                     places -= 1
                     thread = threading.Thread(
-                        target=self._work, args=(job, file), name=f"download {file.key}"
+                        target=self._work, args=(job, file, self._tools), name=f"download {file.key}"
                     )
                     self._threads.add(thread)
                     thread.start()
 
-    def _clean_up(self, job: _Job) -> None:
+    def _clean_up(self, job: QueuedJob) -> None:
         """Delete what a job that has ended leaves, once none of its threads is left."""
         if job.state not in ("cancelled", "complete") or any(file.running for file in job.files):
             return
@@ -328,12 +289,12 @@ class DownloadQueue:
         self._let_go(job.record.id, job.lock)
         self._drop(job)
 
-    def _drop(self, job: _Job) -> None:
+    def _drop(self, job: QueuedJob) -> None:
         """Forget a dismissed job, unless a thread is still at work on it."""
         if job.dismissed and not any(file.running for file in job.files):
             self._jobs.pop(job.record.id, None)
 
-    def _forget(self, job: _Job) -> None:
+    def _forget(self, job: QueuedJob) -> None:
         """Delete the record of a job that has ended."""
         try:
             self._folder.forget(job.record.id)
@@ -351,9 +312,9 @@ class DownloadQueue:
 
     # In the threads of files
 
-    def _work(self, job: _Job, file: _File) -> None:
+    def _work(self, job: QueuedJob, file: QueuedFile, tools: Tools) -> None:
         try:
-            error = self._run(job, file)
+            error = self._run(job, file, tools)
         except BaseException as unexpected:
             log.exception("a download failed in a way that it should not")
             error = JobError("internal", f"{file.record.file.name}: {type(unexpected).__name__}.")
@@ -369,7 +330,7 @@ class DownloadQueue:
             self._start_waiting()
         self._tell(job)
 
-    def _run(self, job: _Job, file: _File) -> JobError | None:
+    def _run(self, job: QueuedJob, file: QueuedFile, tools: Tools) -> JobError | None:
         """Download the file, as far as it goes. Returns why it cannot be had, None in all other cases."""
         part = self._folder.part(file.record)
         stop = file.stop
@@ -379,7 +340,7 @@ class DownloadQueue:
                 return None
             done = False
             try:
-                self._download(job, file, part, stop)
+                self._download(job, file, tools, part, stop)
                 done = True
             finally:
                 part.release(forget=done)
@@ -396,7 +357,9 @@ class DownloadQueue:
             file.note = None
         return None
 
-    def _download(self, job: _Job, file: _File, part: PartFile, stop: StopSignal) -> None:
+    def _download(
+        self, job: QueuedJob, file: QueuedFile, tools: Tools, part: PartFile, stop: StopSignal
+    ) -> None:
         """Raises DownloadError and Stopped."""
 
         def report(phase: Phase, received: int, note: str | None) -> None:
@@ -418,9 +381,9 @@ class DownloadQueue:
             self._tell(job)
 
         destination = self._models / file.record.place
-        Download(file.record.file, part, destination, self._tools, report=report, stop=stop).run()
+        Download(file.record.file, part, destination, tools, report=report, stop=stop).run()
 
-    def _wait_for_other(self, job: _Job, file: _File, part: PartFile, stop: StopSignal) -> None:
+    def _wait_for_other(self, job: QueuedJob, file: QueuedFile, part: PartFile, stop: StopSignal) -> None:
         """Wait, without taking a place, while another program downloads the file. Raises Stopped."""
         with self._lock:
             stop.check()
@@ -433,50 +396,25 @@ class DownloadQueue:
 
     # Telling
 
-    def _tell(self, *jobs: _Job) -> None:
+    def _view(self, job: QueuedJob) -> JobProgress:
+        return job.progress(self._models, time.monotonic())
+
+    def _tell(self, *jobs: QueuedJob) -> None:
         # One at a time, so that nobody hears of a state after the next one.
         with self._telling:
             for job in jobs:
                 with self._lock:
-                    progress = self._progress(job)
+                    progress = self._view(job)
                 try:
                     self._on_progress(progress)
                 except Exception:
                     log.exception("whoever listens to downloads has failed")
 
-    def _progress(self, job: _Job) -> JobProgress:
-        now = time.monotonic()
-        state = job.state
-        return JobProgress(
-            id=job.record.id,
-            title=job.record.title,
-            state=state,
-            files=tuple(
-                FileProgress(file.record.file, self._models / file.record.place, file.phase, file.received)
-                for file in job.files
-            ),
-            rate=sum(file.rate.rate(now) for file in job.files if file.running) if state == "active" else 0.0,
-            note=next((file.note for file in job.files if file.note and file.running), None),
-            error=job.error,
-        )
 
-    def _progress_elsewhere(self, record: JobRecord) -> JobProgress:
-        """Of another program's job: what its record and its parts tell."""
-        files = []
-        for file in record.files:
-            path = self._models / file.place
-            manifest = self._manifests.read(path)
-            done = manifest is not None and manifest.is_of(file.file) and manifest.revision == file.revision
-            received = file.size if done else min(file.size, self._folder.part_size(file))
-            files.append(FileProgress(file.file, path, "complete" if done else "elsewhere", received))
-        state: JobState = "active" if record.state == "running" else record.state
-        return JobProgress(record.id, record.title, state, tuple(files), ours=False)
-
-
-def _take(lock: FileLock) -> bool:
+def _take(lock: FileLock, within: float = 0.0) -> bool:
     """Whether the lock is ours now. Raises OSError."""
     try:
-        lock.acquire()
+        lock.acquire(timeout=within)
     except Timeout:
         return False
     return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -20,8 +21,7 @@ os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
 from huggingface_hub import constants, get_session, hf_hub_url, hf_raise_for_status
 from huggingface_hub.errors import OfflineModeIsEnabled
-from huggingface_hub.utils._headers import build_hf_headers
-from huggingface_hub.utils._validators import validate_repo_id
+from huggingface_hub.utils import build_hf_headers, validate_repo_id  # type: ignore[attr-defined]
 
 from model_store.http_library import httpx
 from model_store.hub_error import HubError, hub_error, page_error
@@ -193,7 +193,7 @@ class Hub:
                 hf_raise_for_status(response)
                 if response.headers.get("content-range") != f"bytes {offset}-{end - 1}/{file.size}":
                     raise self._no_part(file, response.headers.get("content-type", ""))
-                if linked_etag(response) not in (None, file.etag):
+                if names_other(response, file):
                     raise HubError("not_found", f"{file.path} has changed: look {file.repo} up again.")
                 data = bytearray()
                 for chunk in response.iter_raw():
@@ -259,14 +259,13 @@ class Hub:
             raise self.error(error, repo) from error
 
 
-def linked_etag(response: httpx.Response) -> str | None:
-    """The ETag of the file itself, which the Hub names before it redirects to a content network; None where
-    nothing on the way named one."""
+def names_other(response: httpx.Response, file: HubFile) -> bool:
+    """Whether the Hub said, before it redirected to a content network, that the file's content is another."""
     for step in (*response.history, response):
-        value = step.headers.get(constants.HUGGINGFACE_HEADER_X_LINKED_ETAG)
-        if value:
-            return value.removeprefix("W/").strip('"')
-    return None
+        etag = step.headers.get(constants.HUGGINGFACE_HEADER_X_LINKED_ETAG, "").strip('"')
+        if re.fullmatch("[0-9a-f]{64}", etag):
+            return file.sha256 is not None and etag != file.sha256
+    return False
 
 
 def _file(info: _Info, sibling: _Sibling) -> HubFile:

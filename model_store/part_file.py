@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import msgspec
 from filelock import FileLock
 
 from model_store.hub import HubFile
+
+_SYNC_EVERY = 1 << 27  # bytes
 
 PART, STATE, BAD, LOCK, NEW = ".part", ".state", ".bad", ".lock", ".new"
 
@@ -39,6 +42,9 @@ class PartFile:
         self._content = ""
         self._wanted_size = 0
         self._descriptor = -1
+        self._syncer: ThreadPoolExecutor | None = None
+        self._sync: Future[None] | None = None
+        self._sync_at = _SYNC_EVERY
 
     def open(self, file: HubFile) -> None:
         """Go on with what is there if it is of ``file``, else start from nothing."""
@@ -61,9 +67,12 @@ class PartFile:
             written = os.write(self._descriptor, view)
             self.size += written
             view = view[written:]
+        if self.size >= self._sync_at:
+            self._sync_behind()
 
     def restart(self, etag: str | None) -> None:
         """Start from nothing, with bytes that the server knows by ``etag``."""
+        self._sync_at = _SYNC_EVERY
         os.ftruncate(self._descriptor, 0)
         os.lseek(self._descriptor, 0, os.SEEK_SET)
         self.size = 0
@@ -74,6 +83,9 @@ class PartFile:
         new.replace(self._state_path)
 
     def close(self) -> None:
+        if self._syncer is not None:
+            self._syncer.shutdown()
+            self._syncer = None
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -116,6 +128,14 @@ class PartFile:
             with suppress(OSError):
                 Path(self.lock.lock_file).unlink(missing_ok=True)
         self.lock.release()
+
+    def _sync_behind(self) -> None:
+        """Let the disk begin with what is there, so that little is left to wait for in the end."""
+        self._sync_at = self.size + _SYNC_EVERY
+        if self._syncer is None:
+            self._syncer = ThreadPoolExecutor(1, f"sync {self.path.name}")
+        if self._sync is None or self._sync.done():
+            self._sync = self._syncer.submit(os.fsync, self._descriptor)
 
     def _read_state(self) -> _State | None:
         """The state, if it is about the wanted content."""

@@ -22,7 +22,7 @@ FaultKind = Literal[
     "status_503",
     "status_403",  # the content network's signature is too old
     "redirect_loop",
-    "page",  # a sign-in page, with status 200
+    "page",  # a sign-in page, with status 200; without its length if ``at`` is less than a half
     "changed_etag",  # the content network's, for good
     "longer",  # more bytes than the file has
 ]
@@ -64,7 +64,7 @@ class LocalFile:
     sha256: str
     git_id: str
     size: int
-    etag: str  # the content network's
+    etag: str  # the content network's; empty: it names none
     piece_pause: float = 0.0  # seconds between pieces of 64 KiB
     faults: deque[Fault] = field(default_factory=deque)
 

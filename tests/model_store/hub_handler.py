@@ -212,10 +212,11 @@ class HubHandler(BaseHTTPRequestHandler):
         """Send the file or the part that is asked for; ``fault`` says what goes wrong."""
         kind = fault.kind if fault else None
         headers = headers | {
-            "ETag": etag,
             "Accept-Ranges": "bytes",
             "Content-Type": "application/octet-stream",
         }
+        if etag:
+            headers["ETag"] = etag
         start, end, status = 0, file.size, 200
         asked = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
         if asked and self.headers.get("If-Range", etag) == etag and kind != "ignore_range":
@@ -284,14 +285,16 @@ class HubHandler(BaseHTTPRequestHandler):
         elif fault.kind == "redirect_loop":
             self._redirect(302, "/loop")
         else:
-            self._page()
+            self._page(with_length=fault.at >= 0.5)
         return True
 
     # Answers
 
-    def _page(self) -> None:
+    def _page(self, *, with_length: bool) -> None:
         body = b"<!DOCTYPE html><html><body><h1>Guest network</h1>Please sign in.</body></html>"
-        self._send_head(200, {"Content-Type": "text/html", "Content-Length": str(len(body))})
+        length = {"Content-Length": str(len(body))} if with_length else {"Connection": "close"}
+        self.close_connection = not with_length
+        self._send_head(200, {"Content-Type": "text/html"} | length)
         self._write(body)
 
     def _redirect(self, status: int, where: str, headers: dict[str, str] | None = None) -> None:

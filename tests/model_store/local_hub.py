@@ -116,7 +116,7 @@ class HubServer(ThreadingHTTPServer):
 
     def process_request(self, request: socket.socket, client_address: object) -> None:  # type: ignore[override]
         self._open.add(request)
-        super().process_request(request, client_address)  # type: ignore[arg-type]
+        super().process_request(request, client_address)
 
     def shutdown_request(self, request: socket.socket) -> None:  # type: ignore[override]
         self._open.discard(request)

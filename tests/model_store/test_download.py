@@ -101,6 +101,39 @@ def test_five_interruptions_and_no_byte_twice(bench: QueueBench, local_hub: Loca
     assert asked[1:3] == ["bytes=400000-", "bytes=640000-"]
 
 
+@pytest.mark.parametrize("at", [0.1, 0.9])
+def test_sign_in_page_does_not_cost_what_has_come(bench: QueueBench, local_hub: LocalHub, at: float) -> None:
+    """G02, G06: whether it tells its length or not."""
+    local_hub.script(REPO, "x.gguf", Fault("early_close"), Fault("page", at), Fault("page", at))
+    assert bench.end(bench.get(REPO, "x.gguf").id).state == "complete"
+    assert local_hub.sent(REPO, "x.gguf") == len(CONTENT)
+
+
+def test_content_network_without_etags(bench: QueueBench, local_hub: LocalHub) -> None:
+    """As the Hub's is: a resumed download still loses nothing, and damage is still found."""
+    local_hub.file(REPO, "x.gguf").etag = ""
+    local_hub.script(REPO, "x.gguf", Fault("early_close", 0.4), Fault("early_close", 0.5))
+    assert bench.end(bench.get(REPO, "x.gguf").id).state == "complete"
+    assert target(bench).read_bytes() == CONTENT
+    assert local_hub.sent(REPO, "x.gguf") == len(CONTENT)
+
+
+def test_range_that_is_refused_once_costs_nothing(bench: QueueBench, local_hub: LocalHub) -> None:
+    """The Hub's content network answers 416 within a file when it has trouble of its own."""
+    refused = Fault("status_416")
+    local_hub.script(REPO, "x.gguf", Fault("early_close"), refused, Fault("early_close"), refused)
+    assert bench.end(bench.get(REPO, "x.gguf").id).state == "complete"
+    assert local_hub.sent(REPO, "x.gguf") == len(CONTENT)
+
+
+def test_range_that_is_refused_twice_starts_anew(bench: QueueBench, local_hub: LocalHub) -> None:
+    """G02"""
+    local_hub.script(REPO, "x.gguf", Fault("early_close"), Fault("status_416"), Fault("status_416"))
+    assert bench.end(bench.get(REPO, "x.gguf").id).state == "complete"
+    assert target(bench).read_bytes() == CONTENT
+    assert local_hub.requests("/content/")[-1].range is None
+
+
 def test_next_program_goes_on_where_the_last_one_was(
     bench: QueueBench, local_hub: LocalHub, tmp_path: Path
 ) -> None:
@@ -318,12 +351,13 @@ def test_server_that_never_delivers_is_given_up(tmp_path: Path, local_hub: Local
 def test_server_that_always_starts_anew_is_given_up(tmp_path: Path, local_hub: LocalHub) -> None:
     policy = RetryPolicy(stall=0.5, first_wait=0.001, longest_wait=0.002, tries=4)
     local_hub.add(REPO, {"x.gguf": CONTENT})
-    local_hub.script(REPO, "x.gguf", *[Fault("early_close"), Fault("status_416")] * 30)
+    anew = [Fault("early_close"), Fault("status_416"), Fault("status_416")]
+    local_hub.script(REPO, "x.gguf", *anew * 30)
     with QueueBench(tmp_path, local_hub, policy=policy) as bench:
         job = bench.end(bench.get(REPO).id)
     assert job.error is not None
     assert job.error.kind == "server"
-    assert len(local_hub.requests("/content/")) <= 6
+    assert len(local_hub.requests("/content/")) <= 8
 
 
 def test_disk_without_room(tmp_path: Path, local_hub: LocalHub) -> None:

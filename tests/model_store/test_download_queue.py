@@ -23,8 +23,8 @@ from tests.model_store.local_hub import Fault, LocalHub
 from tests.model_store.queue_bench import QueueBench, suffixes, unfinished
 
 ROOT = Path(__file__).resolve().parents[2]
-SIZE = 2_000_000
-PAUSE = 0.02  # a piece of 64 KiB: a file then takes 0.6 s
+SIZE = 1_600_000
+PAUSE = 0.02  # a piece of 64 KiB: a file then takes 0.5 s
 
 
 def content(number: int) -> bytes:
@@ -136,7 +136,10 @@ def test_pause_survives_the_program(bench: QueueBench, hub: LocalHub) -> None:
     bench.wait(job.id, under_way)
     bench.queue.pause(job.id)
     bench.queue.close()
-    with QueueBench(bench.models, hub) as later:
+    later = QueueBench(bench.models, hub)
+    [there] = later.queue.jobs()  # looking starts nothing
+    assert (there.id, there.state, there.ours, there.files[0].phase) == (job.id, "paused", False, "paused")
+    with later:
         time.sleep(0.1)
         [there] = later.queue.jobs()
         assert (there.id, there.state, there.ours) == (job.id, "paused", True)
@@ -348,8 +351,11 @@ def test_killed_program(tmp_path: Path, hub: LocalHub) -> None:
     killed.communicate()
     assert ".part" in suffixes(models)
     assert not list(models.rglob("*.gguf"))
-    with QueueBench(models, hub) as bench:
-        [job] = bench.queue.jobs()
+    bench = QueueBench(models, hub)
+    [job] = bench.queue.jobs()
+    assert (job.state, job.ours, job.files[0].phase) == ("waiting", False, "waiting")
+    assert job.received > SIZE * 0.2
+    with bench:
         assert bench.end(job.id).state == "complete"
     assert place(bench, "a").read_bytes() == content(0)
     assert unfinished(models) == []
