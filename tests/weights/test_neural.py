@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections.abc
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -299,8 +299,23 @@ def files(kind: Kind, tmp_path_factory: pytest.TempPathFactory) -> Files:
     return kind.write(tmp_path_factory.mktemp("files"))
 
 
+@pytest.fixture(scope="module")
+def fresh(session: Session) -> Callable[[Path], list[tuple[int, ...]]]:
+    """What a model says in CHATS that was loaded for each; several kinds have the same target."""
+    known: dict[bytes, list[tuple[int, ...]]] = {}
+
+    def answers(target: Path) -> list[tuple[int, ...]]:
+        said = known.setdefault(target.read_bytes(), [])
+        for messages in CHATS[len(said) :]:
+            session.load(target, None, ONE_THREAD)
+            said.append(session.ask(messages, max_tokens=60).token_ids)
+        return said
+
+    return answers
+
+
 def test_chats_in_turn_and_an_edited_message_answer_as_fresh_ones(
-    session: Session, kind: Kind, files: Files
+    session: Session, kind: Kind, files: Files, fresh: Callable[[Path], list[tuple[int, ...]]]
 ) -> None:
     report = session.load(*files, ONE_THREAD)
     assert {d.name: d.reason for d in report.drafters}[kind.link] is None
@@ -312,11 +327,7 @@ def test_chats_in_turn_and_an_edited_message_answer_as_fresh_ones(
         done = session.ask(messages, links=links, parameters=only(kind.link), max_draft=16, max_tokens=60)
         assert (done.stats.drafted > 20) == bool(links)
         warm.append(done.token_ids)
-    fresh = []
-    for messages in CHATS:
-        session.load(files.target, None, ONE_THREAD)
-        fresh.append(session.ask(messages, max_tokens=60).token_ids)
-    assert warm == fresh
+    assert warm == fresh(files.target)
 
 
 def test_the_context_is_used_to_its_last_token(session: Session, kind: Kind, files: Files) -> None:
