@@ -10,10 +10,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from app import files
 from app.protocol import DRAFTERS
 from app.settings import Settings, SettingsFile
 from drafting.parameters import CacheParameters, LinkParameters, MapParameters
+from model_store import files
 
 
 @pytest.fixture
