@@ -95,11 +95,16 @@ class Store:
     def queue(self) -> DownloadQueue:
         """The downloads; they begin, or go on, when it is first asked for. Raises OSError."""
         with self._lock:
-            if self._queue is None:
-                queue = DownloadQueue(self.models, self.hub, self._on_event)
-                queue.start()
-                self._queue = queue
-            return self._queue
+            if self._queue is not None:
+                return self._queue
+            queue = self._queue = DownloadQueue(self.models, self.hub, self._on_event)
+        # Not under the lock: what it tells may lead to more questions.
+        try:
+            queue.start()
+        except OSError:
+            self.close()
+            raise
+        return queue
 
     def close(self) -> None:
         """Stop what runs; downloads go on when the next program asks for them."""
@@ -186,17 +191,14 @@ class Store:
 
     def foreign(self) -> list[ModelEntry]:
         """What other programs keep on this machine and is not listed yet."""
-        known = {entry.path.resolve() for entry in self.entries()}
-        found = [model for model in find_foreign() if model.path.resolve() not in known]
-        return list_models(None, self._cache, found)
+        return list_models(None, self._cache, self._unlisted())
 
     def import_foreign(self, program: str | None = None) -> list[Imported]:
         """List what ``program`` keeps (None: any of those we know). Raises ImportedError."""
-        return self._import(
-            Imported(entry.path, entry.name, entry.program or ANOTHER_FOLDER)
-            for entry in self.foreign()
-            if program in (None, entry.program) and entry.problem is None
-        )
+        found = [model for model in self._unlisted() if program in (None, model.program)]
+        entries = list_models(None, self._cache, found)
+        usable = {entry.path for entry in entries if entry.problem is None}
+        return self._import(model for model in found if model.path in usable)
 
     def import_path(self, path: Path) -> list[Imported]:
         """List a file, or what is in a folder, where it is. Returns what was not listed before.
@@ -327,6 +329,10 @@ class Store:
                 if file is None or (file.sha256 or manifest.sha256) != manifest.sha256:
                     updates.append(Update(path, manifest, file))
         return updates
+
+    def _unlisted(self) -> list[Imported]:
+        known = {entry.path.resolve() for entry in self.entries()}
+        return [model for model in find_foreign() if model.path.resolve() not in known]
 
     def _import(self, models: Iterable[Imported]) -> list[Imported]:
         inside = self.models.resolve()

@@ -321,6 +321,47 @@ def test_background_scan_tells_through_the_same_callback(
     assert [entry.name for entry in event.entries] == ["a", STARTER_NAME]
 
 
+def test_listener_may_ask_the_store(tmp_path: Path, hub: LocalHub) -> None:
+    hub.add(REPO, {"m.gguf": model("a")})
+    asked: queue.SimpleQueue[JobProgress] = queue.SimpleQueue()
+
+    def ask(event: Event) -> None:
+        for job in store.jobs():
+            asked.put(job)
+
+    store = Store(
+        tmp_path / "m",
+        cache=None,
+        imported=tmp_path / "i",
+        catalog=tmp_path / "c",
+        on_event=ask,
+        hub=Hub(hub.url),
+    )
+    try:
+        job = store.get_file(f"hf://{REPO}/m.gguf")
+        while job.state != "complete":
+            job = asked.get(timeout=30)
+    finally:
+        store.close()
+
+
+def test_models_folder_that_cannot_be_made_is_an_error_each_time(tmp_path: Path, hub: LocalHub) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    hub.add(REPO, {"m.gguf": model("a")})
+    store = Store(
+        tmp_path / "file" / "m",
+        cache=None,
+        imported=tmp_path / "i",
+        catalog=tmp_path / "c",
+        hub=Hub(hub.url),
+    )
+    for _ in range(2):
+        with pytest.raises(OSError, match="file"):
+            store.get_file(f"hf://{REPO}/m.gguf")
+    assert store.entries() != []  # the starter
+    store.close()
+
+
 def test_manifest_of_a_file_elsewhere_is_not_asked_for(store: Store, tmp_path: Path) -> None:
     (tmp_path / "a.gguf").write_bytes(model("a"))
     store.import_path(tmp_path / "a.gguf")
