@@ -6,6 +6,7 @@ import hashlib
 import os
 import random
 import time
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -132,6 +133,21 @@ def test_range_that_is_refused_twice_starts_anew(bench: QueueBench, local_hub: L
     assert bench.end(bench.get(REPO, "x.gguf").id).state == "complete"
     assert target(bench).read_bytes() == CONTENT
     assert local_hub.requests("/content/")[-1].range is None
+
+
+def test_memory_stays_flat(tmp_path: Path, local_hub: LocalHub) -> None:
+    large = tmp_path / "large"
+    with large.open("wb") as file:
+        file.truncate(60_000_000)
+    local_hub.add(REPO, {"x.gguf": large})
+    tracemalloc.start()
+    try:
+        with QueueBench(tmp_path / "models", local_hub) as bench:
+            assert bench.end(bench.get(REPO).id).state == "complete"
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 10_000_000
 
 
 def test_next_program_goes_on_where_the_last_one_was(
