@@ -56,7 +56,7 @@ def _guarded(run: Callable[[], int]) -> int:
     try:
         return run()
     except (OfferError, StoreError) as error:
-        raise UsageError(str(error)) from error
+        raise UsageError(printable(str(error))) from error
     except HubError as error:
         note(f"{error.message} {error.link}" if error.link else error.message)
         return USAGE_ERROR if error.kind == "not_found" else 1

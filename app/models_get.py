@@ -130,7 +130,7 @@ class _Watch:
             print(json.dumps({"event": "progress", **job_row(job)}), flush=True)
             return
         if job.note and job.note != self._notes.get(job.id):
-            self._write(f"{job.note}\n")
+            self._write(f"{printable(job.note)}\n")
         self._notes[job.id] = job.note
         if not self._is_terminal:
             return
@@ -152,7 +152,7 @@ class _Watch:
                 print(f"{file.path}  ({file.file.size:,} bytes, checked)")
         if job.error is not None:
             link = f" {job.error.link}" if job.error.link else ""
-            self._write(f"slipstream: {job.error.message}{link}\n")
+            self._write(f"slipstream: {printable(job.error.message)}{link}\n")
         elif job.state == "cancelled":
             self._write("slipstream: the download was cancelled\n")
 

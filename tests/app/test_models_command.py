@@ -158,6 +158,20 @@ def test_file_that_is_no_model_comes_by_its_link(run: Run, hub: LocalHub, tmp_pa
     assert "choose a chat model" in err
 
 
+def test_names_from_the_hub_do_nothing_to_a_terminal(run: Run, hub: LocalHub, tmp_path: Path) -> None:
+    write_pair(hub, tmp_path)
+    target = tmp_path / "target.gguf"
+    hub.add(REPO, {"evil\x1b[2J-Q4_0.gguf": target, "evil\x1b[2J-Q8_0.gguf": target})
+    for command in (["search", REPO], ["get", REPO, "--quant", "Q2_K"], ["get", REPO, "--dry-run"]):
+        _, out, err = run(*command)
+        assert "evil" in out + err
+        assert "\x1b" not in out + err
+    status, out, err = run("get", REPO)
+    assert status == 0
+    assert "\x1b" not in out + err
+    assert "\x1b" not in run("list")[1]
+
+
 def test_search_shows_what_is_in_a_repository(run: Run, hub: LocalHub, tmp_path: Path) -> None:
     write_pair(hub, tmp_path)
     status, out, _ = run("search", REPO)
@@ -232,6 +246,7 @@ def test_unfinished_download_is_given_up(run: Run, hub: LocalHub) -> None:
         (["rm", STARTER_NAME], 1, "belongs to Slipstream, and is only listed here."),
         (["verify", "absent"], 2, "There is no model 'absent'."),
         (["import", "/nowhere/at-all.gguf"], 2, "at-all.gguf cannot be read: no such file or directory."),
+        (["import", f"/{'x' * 300}.gguf"], 2, "cannot be read: file name too long."),
         (["get", "someone/Absent-GGUF/x"], 2, ""),
         (["get", "hf://someone/Absent-GGUF/x.gguf"], 2, "someone/Absent-GGUF"),
         (["get"], 2, "no download is unfinished"),

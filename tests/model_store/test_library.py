@@ -70,6 +70,30 @@ def test_one_row_for_each_file_with_its_kind(tmp_path: Path) -> None:
     assert entries["HEAD"].description == "EAGLE-3 head, eagle3, F32"
 
 
+def test_only_the_model_is_a_chat_model_whatever_the_names_say(tmp_path: Path) -> None:
+    """Case F04."""
+    arch = "general.architecture"
+    files = {
+        "imatrix": CHAT,
+        "chat": {arch: text("clip")},
+        "model-Q8_0": {arch: text("eagle3")},
+        "model-Q5_K_M": {**CHAT, "general.type": text("adapter")},
+        "model-instruct": {arch: text("bert"), "bert.pooling_type": u32(1)},
+        "model-Q4_K_M": {"general.type": text("imatrix")},
+    }
+    for name, pairs in files.items():
+        (tmp_path / f"{name}.gguf").write_bytes(gguf(pairs))
+    kinds = {name: entry.kind for name, entry in by_name(tmp_path).items()}
+    assert kinds == {
+        "imatrix": "chat",
+        "chat": "projector",
+        "model-Q8_0": "drafter",
+        "model-Q5_K_M": "adapter",
+        "model-instruct": "embedding",
+        "model-Q4_K_M": "other",
+    }
+
+
 def test_damaged_files_are_rows_with_a_reason(tmp_path: Path) -> None:
     whole = gguf()
     (tmp_path / "cut.gguf").write_bytes(whole[:-1])
