@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from model_store.catalog import Catalog, load_catalog
-from model_store.check import read_model_file, shown_name
+from model_store.check import describe_os_error, read_model_file, shown_name
 from model_store.disk_use import DiskUse, disk_use
 from model_store.download_folder import DownloadFolder
 from model_store.download_job import JobProgress
@@ -206,19 +206,14 @@ class Store:
         Raises StoreError when there is nothing to list, and ImportedError.
         """
         path = path.absolute()
-        if path.is_dir():
-            found = read_folder(path)
-            if not found:
-                raise StoreError("unusable", f"There are no models in {path}.")
-            return self._import(found)
         split = split_name(path)
         first = split.parts[0] if split is not None else path
         try:
+            if path.is_dir():
+                return self._import_folder(path)
             problem = scan_file(first).problem
         except OSError as error:
-            raise StoreError(
-                "not_found", f"{shown_name(first)} cannot be read: {(error.strerror or 'error').lower()}."
-            ) from error
+            raise StoreError("not_found", f"{shown_name(first)} {describe_os_error(error)}.") from error
         if problem is not None:
             raise StoreError("unusable", f"{shown_name(first)} cannot be imported: {problem}.")
         return self._import([Imported(first, split.stem if split else path.stem, ANOTHER_FOLDER)])
@@ -333,6 +328,12 @@ class Store:
     def _unlisted(self) -> list[Imported]:
         known = {entry.path.resolve() for entry in self.entries()}
         return [model for model in find_foreign() if model.path.resolve() not in known]
+
+    def _import_folder(self, folder: Path) -> list[Imported]:
+        found = read_folder(folder)
+        if not found:
+            raise StoreError("unusable", f"There are no models in {folder}.")
+        return self._import(found)
 
     def _import(self, models: Iterable[Imported]) -> list[Imported]:
         inside = self.models.resolve()
