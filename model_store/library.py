@@ -57,12 +57,9 @@ class _Found:
     program: str | None = None
 
 
-_memory = ScanCache()
-
-
 def list_models(
     folder: Path | None,
-    cache: ScanCache = _memory,
+    cache: ScanCache | None = None,
     imported: Sequence[Imported] = (),
     *,
     on_part: Callable[[Listing], None] | None = None,
@@ -70,11 +67,12 @@ def list_models(
 ) -> list[ModelEntry]:
     """List the GGUF files in ``folder`` and up to six folders below, and the imported ones, by name.
 
-    Without a folder, only those. A split model is one entry, that of its first part. Never raises for
-    what it finds; a folder that is missing or unreadable is empty. May take long on a slow disk: not for
-    a GUI thread. ``on_part`` gets what the cache knows before any file is opened, and then what is read,
-    a few times a second. When ``stopped`` turns true, the rest is left out.
+    Without a folder, only those; without a cache, all are read. A split model is one entry, that of its
+    first part. Never raises for what it finds; a folder that is missing or unreadable is empty. May take
+    long on a slow disk: not for a GUI thread. ``on_part`` gets what the cache knows before any file is
+    opened, and then what is read, a few times a second. When ``stopped`` turns true, the rest is left out.
     """
+    cache = cache or ScanCache()
     found = list(_found(folder, imported))
     entries = [_entry(model, cache.known) for model in found]
     unread = [number for number, entry in enumerate(entries) if entry is None]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from model_store.catalog import Catalog, load_catalog
+from model_store.catalog import Catalog, CatalogEntry, add_entry, load_catalog, remove_entry
 from model_store.check import describe_os_error, read_model_file, shown_name
 from model_store.disk_use import DiskUse, disk_use
 from model_store.download_folder import DownloadFolder
@@ -72,7 +72,7 @@ class Store:
         cache: Path | None,
         imported: Path,
         catalog: Path,
-        own_catalog: Path | None = None,
+        own_catalog: Path,
         on_event: Callable[[Event], None] = lambda event: None,
         hub: Hub | None = None,
     ) -> None:
@@ -83,7 +83,7 @@ class Store:
         self.imported = ImportedModels(imported)
         self.manifests = Manifests(models)
         self.pairs = Pairs(models)
-        self._catalogs = catalog, own_catalog
+        self._catalog, self._own_catalog = catalog, own_catalog
         self._headers = RemoteHeaders(self.hub)
         self._on_event = on_event
         self._cache = ScanCache(cache)
@@ -222,7 +222,15 @@ class Store:
 
     def catalog(self) -> Catalog:
         """As it is in the files now."""
-        return load_catalog(*self._catalogs)
+        return load_catalog(self._catalog, self._own_catalog)
+
+    def add_entry(self, entry: CatalogEntry) -> None:
+        """Put a model into the person's own catalogue. Raises CatalogError and OSError."""
+        add_entry(self._own_catalog, entry)
+
+    def remove_entry(self, entry_id: str) -> None:
+        """Take one out again. Raises CatalogError and OSError."""
+        remove_entry(self._own_catalog, entry_id)
 
     def search(self, text: str, limit: int = 20) -> list[HubHit]:
         """Raises HubError."""

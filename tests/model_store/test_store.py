@@ -13,10 +13,12 @@ import pytest
 
 from app.paths import assets_dir
 from model_store.bundled import default_drafter
+from model_store.catalog import CatalogEntry, CatalogTarget
 from model_store.download_job import JobProgress
 from model_store.hub import Hub
 from model_store.library import Listing
 from model_store.manifest import Manifest
+from model_store.offer_lookup import OfferError
 from model_store.pairing import check_drafter
 from model_store.removal import RemovalError
 from model_store.starter import STARTER_NAME
@@ -51,6 +53,7 @@ def store(tmp_path: Path, hub: LocalHub, events: queue.SimpleQueue[Event]) -> It
         cache=tmp_path / "cache" / "models.cache",
         imported=tmp_path / "data" / "imported.json",
         catalog=assets_dir() / "catalog.json",
+        own_catalog=tmp_path / "data" / "catalog.json",
         on_event=events.put,
         hub=Hub(hub.url),
     )
@@ -184,7 +187,14 @@ def test_download_of_a_program_that_is_gone_can_be_given_up(
     deadline = time.monotonic() + 30
     while store.disk_use().unfinished < 1 << 20 and time.monotonic() < deadline:
         time.sleep(0.02)
-    other = Store(store.models, cache=None, imported=tmp_path / "i", catalog=tmp_path / "c", hub=store.hub)
+    other = Store(
+        store.models,
+        cache=None,
+        imported=tmp_path / "i",
+        catalog=tmp_path / "c",
+        own_catalog=tmp_path / "o",
+        hub=store.hub,
+    )
     with pytest.raises(StoreError, match="Another program is downloading"):
         other.cancel("m")
     store.close()
@@ -307,6 +317,25 @@ def test_model_and_its_drafter_come_in_one_job_and_stay_together(
     assert default_drafter(tmp_path / "none", model_path) is None
 
 
+def test_own_catalogue_entry_is_offered_by_its_title(store: Store, hub: LocalHub, tmp_path: Path) -> None:
+    hub.add(REPO, {"Model-Q4_0.gguf": write_llama(tmp_path / "target.gguf")})
+    entry = CatalogEntry(
+        id="mine",
+        title="My model",
+        description="Mine.",
+        size_class="small",
+        min_memory=1,
+        target=CatalogTarget(repo=REPO, file="*Q4_0.gguf"),
+    )
+    shipped = len(store.catalog().entries)
+    store.add_entry(entry)
+    assert len(store.catalog().entries) == shipped + 1
+    assert store.offer("my model").files[0].repo == REPO
+    store.remove_entry("mine")
+    with pytest.raises(OfferError, match="Nothing in the catalogue"):
+        store.offer("my model")
+
+
 def test_background_scan_tells_through_the_same_callback(
     store: Store, events: queue.SimpleQueue[Event]
 ) -> None:
@@ -334,6 +363,7 @@ def test_listener_may_ask_the_store(tmp_path: Path, hub: LocalHub) -> None:
         cache=None,
         imported=tmp_path / "i",
         catalog=tmp_path / "c",
+        own_catalog=tmp_path / "o",
         on_event=ask,
         hub=Hub(hub.url),
     )
@@ -353,6 +383,7 @@ def test_models_folder_that_cannot_be_made_is_an_error_each_time(tmp_path: Path,
         cache=None,
         imported=tmp_path / "i",
         catalog=tmp_path / "c",
+        own_catalog=tmp_path / "o",
         hub=Hub(hub.url),
     )
     for _ in range(2):

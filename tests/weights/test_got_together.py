@@ -28,6 +28,7 @@ def test_what_was_got_together_is_loaded_together(session: Session, tmp_path: Pa
             cache=None,
             imported=tmp_path / "imported.json",
             catalog=tmp_path / "none.json",
+            own_catalog=tmp_path / "own.json",
             on_event=events.put,
             hub=Hub(hub.url),
         )
