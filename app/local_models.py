@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from app import paths
 from app.settings import Settings
 from model_store.imported import ImportedModels
-from model_store.library import ModelEntry, list_models
+from model_store.library import Listing, ModelEntry, list_models
 from model_store.scan_cache import ScanCache
 
 
@@ -16,9 +17,11 @@ def models_folder(settings: Settings) -> Path:
     return Path(settings.models_folder).expanduser() if settings.models_folder else paths.models_dir()
 
 
-def local_models(folder: Path) -> list[ModelEntry]:
-    """The models in ``folder`` and the imported ones; may take long when they were never read before."""
-    return list_models(folder, ScanCache(scan_cache_file()), ImportedModels(imported_file()).models())
+def local_models(folder: Path, on_part: Callable[[Listing], None] = lambda part: None) -> list[ModelEntry]:
+    """The models in ``folder`` and the imported ones. It may take long when they were never read before;
+    ``on_part`` then gets what is known so far."""
+    imported = ImportedModels(imported_file()).models()
+    return list_models(folder, ScanCache(scan_cache_file()), imported, on_part=on_part)
 
 
 def scan_cache_file() -> Path:

@@ -20,6 +20,7 @@ from model_store.hub_error import HubError
 from model_store.imported import Imported, ImportedError
 from model_store.library import ModelEntry
 from model_store.offer_lookup import OfferError
+from model_store.pairs import Pairs
 from model_store.removal import RemovalError
 from model_store.store import Event, Store, StoreError
 from model_store.verification import FileCheck
@@ -84,7 +85,7 @@ def _list(store: Store, options: argparse.Namespace) -> int:
         outcome = {"folder": str(store.models), "models": rows, "downloads": downloads, "disk_bytes": disk}
         print(json.dumps(outcome))
         return 0
-    print(_table(entries) if entries else "There are no models yet.")
+    print(_table(entries, store.pairs) if entries else "There are no models yet.")
     for path, update in updates.items():
         state = "a newer version is on the Hub" if update.file else "it is gone from the Hub"
         print(f"{printable(path.name)}: {state} ({update.manifest.repository})")
@@ -181,7 +182,7 @@ def _list_foreign(store: Store, options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps({"found": [_row(store, entry) for entry in entries]}))
     elif entries:
-        print(_table(entries))
+        print(_table(entries, store.pairs))
         print("\nslipstream models import --from PROGRAM lists them here, without copying.")
     else:
         print("No other program's models were found. A file or a folder can be named.")
@@ -218,11 +219,14 @@ def _row(store: Store, entry: ModelEntry) -> dict[str, object]:
     }
 
 
-def _table(entries: Sequence[ModelEntry]) -> str:
+def _table(entries: Sequence[ModelEntry], pairs: Pairs) -> str:
     width = min(_WIDEST_NAME, max(len(entry.name) for entry in entries))
     lines: list[str] = []
     for entry in entries:
         program = f"  ({entry.program})" if entry.program else ""
         words = printable(entry.problem or entry.description)
+        drafter = pairs.drafter_of(entry.path)
+        if drafter is not None:
+            words += f", with {printable(drafter.stem)}"
         lines.append(f"{printable(entry.name):{width}}{shown_bytes(entry.size_bytes):>11}  {words}{program}")
     return "\n".join(lines)

@@ -43,7 +43,7 @@ class ModelLibrary(QObject):
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _scan(self, folder: Path) -> None:
-        self._read.emit(local_models(folder))
+        self._read.emit(local_models(folder, lambda part: self._read.emit(list(part.entries))))
 
     def _take(self, entries: list[ModelEntry]) -> None:
         if entries != self.entries:

@@ -130,6 +130,7 @@ def test_get_brings_a_model_and_its_drafter(run: Run, hub: LocalHub, tmp_path: P
     assert "eeds about" in err
     row = listed(run)["Model-Q4_0"]
     assert row["drafter"] == str(folder / "eagle3-Model.gguf")
+    assert ", with eagle3-Model\n" in run("list")[1]
     assert default_drafter(tmp_path, folder / "Model-Q4_0.gguf") == folder / "eagle3-Model.gguf"
 
 
