@@ -9,7 +9,7 @@ import psutil
 
 from app.engine import EngineError
 from app.protocol import EngineOptions
-from model_store.split import split_name
+from model_store.split import parts_of
 from native.errors import LoadCancelled, NativeError
 from native.huge_pages import has_huge_pages
 from native.model import Model
@@ -39,10 +39,8 @@ def load_weights(
 
 def has_room(path: Path) -> bool:
     """Whether the weights may take memory that nothing but the end of the process gives back."""
-    split = split_name(path)
-    parts = split.parts if split is not None else (path,)
     try:
-        size = sum(part.stat().st_size for part in parts)
+        size = sum(part.stat().st_size for part in parts_of(path))
     except OSError:
         return False
     return size <= _SHARE_OF_FREE * psutil.virtual_memory().available

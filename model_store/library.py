@@ -15,7 +15,7 @@ from model_store.classify import Kind
 from model_store.imported import Imported
 from model_store.scan import Scan
 from model_store.scan_cache import ScanCache
-from model_store.split import split_name
+from model_store.split import parts_of, split_name
 
 _MAX_DEPTH = 6  # folders below the models folder
 _BETWEEN_PARTS = 0.25  # seconds
@@ -154,16 +154,13 @@ def gguf_files(folder: Path) -> Iterator[Path]:
 def _found(folder: Path | None, imported: Sequence[Imported]) -> Iterator[_Found]:
     listed: set[Path] = set()
     for path in gguf_files(folder) if folder is not None else ():
-        split = split_name(path)
-        first = split.parts[0] if split is not None else path
-        if first not in listed:
-            listed.add(first)
-            yield _Found(path, split.stem if split else path.stem, split.parts if split else (path,))
+        split, parts = split_name(path), parts_of(path)
+        if parts[0] not in listed:
+            listed.add(parts[0])
+            yield _Found(path, split.stem if split else path.stem, parts)
     for model in imported:
         if model.path not in listed:
-            split = split_name(model.path)
-            parts = split.parts if split is not None else (model.path,)
-            yield _Found(model.path, model.name, parts, model.program)
+            yield _Found(model.path, model.name, parts_of(model.path), model.program)
 
 
 def _sorted(entries: Sequence[ModelEntry | None], folder: Path | None) -> tuple[ModelEntry, ...]:

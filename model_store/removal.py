@@ -11,7 +11,7 @@ from typing import Literal
 
 from model_store.check import shown_name
 from model_store.library import ModelEntry
-from model_store.split import split_name
+from model_store.split import parts_of
 
 RemovalKind = Literal["in_use", "not_ours", "gone", "refused"]
 
@@ -45,8 +45,7 @@ def remove_model(
     if entry.program is not None:
         raise RemovalError("not_ours", f"{name} belongs to {entry.program}, and is only listed here.")
     _check_is_inside(entry.path, folder)
-    split = split_name(entry.path)
-    parts = [part for part in (split.parts if split else (entry.path,)) if os.path.lexists(part)]
+    parts = [part for part in parts_of(entry.path) if os.path.lexists(part)]
     if not parts:
         raise RemovalError("gone", f"{name} was deleted already.")
     for part in parts:

@@ -23,7 +23,7 @@ from model_store.gguf_header import GgufHeader
 from model_store.hub import HubFile, HubRepository
 from model_store.quantisation import named_quantisation, quantisation_of
 from model_store.remote_header import RemoteHeaders
-from model_store.split import split_name
+from model_store.split import parts_of, split_name
 from native.architectures import MTP
 
 _READERS = 4  # outlines fetched at a time
@@ -266,7 +266,7 @@ def _variants(files: list[HubFile], repo: str) -> Iterable[tuple[Variant, _Idea]
     done: set[str] = set()
     for file in files:
         split = split_name(Path(file.path))
-        paths = [part.as_posix() for part in split.parts] if split is not None else [file.path]
+        paths = [part.as_posix() for part in parts_of(Path(file.path))]
         if paths[0] in done:
             continue
         done.add(paths[0])

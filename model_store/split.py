@@ -32,3 +32,9 @@ def split_name(path: Path) -> SplitName | None:
         for part in range(1, count + 1)
     )
     return SplitName(match["stem"], number, count, parts)
+
+
+def parts_of(path: Path) -> tuple[Path, ...]:
+    """All files of the model that ``path`` is a file of, the first of them first."""
+    split = split_name(path)
+    return split.parts if split is not None else (path,)

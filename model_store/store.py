@@ -30,7 +30,7 @@ from model_store.repo_link import parse_repo
 from model_store.repository_files import RepositoryFiles, group_by_name, read_groups
 from model_store.scan import scan_file
 from model_store.scan_cache import ScanCache
-from model_store.split import split_name
+from model_store.split import parts_of, split_name
 from model_store.starter import STARTER_NAME, starter_path
 from model_store.stop_signal import StopSignal
 from model_store.verification import FileCheck, verify_file
@@ -134,7 +134,7 @@ class Store:
         entries = self.entries()
         path = Path(name).absolute()
         # What is written in full means one model; the rest may be said of several.
-        found = [entry for entry in entries if name == entry.name or path in _parts(entry.path)]
+        found = [entry for entry in entries if name == entry.name or path in parts_of(entry.path)]
         if not found:
             found = [e for e in entries if name in (e.path.name, e.path.stem, self._below(e.path))]
         if not found:
@@ -169,7 +169,7 @@ class Store:
     def verify(self, entry: ModelEntry, stop: StopSignal | None = None) -> list[FileCheck]:
         """Read all of a model's files and compare them with their manifests. Raises Stopped."""
         stop = stop or StopSignal()
-        return [verify_file(part, self.manifests.read(part), stop) for part in _parts(entry.path)]
+        return [verify_file(part, self.manifests.read(part), stop) for part in parts_of(entry.path)]
 
     def fit(self, entry: ModelEntry, drafter: Path | None = None, loading: Loading = Loading()) -> Fit:
         """Whether a model, with the heads inside it or with ``drafter``, fits into the memory that is free.
@@ -180,7 +180,7 @@ class Store:
         heads = drafter is None and heads_inside(header) > 0
         needed = target_need(header, loading, entry.size_bytes, heads=heads).total
         if drafter is not None:
-            size = sum(part.stat().st_size for part in _parts(drafter) if part.exists())
+            size = sum(part.stat().st_size for part in parts_of(drafter) if part.exists())
             needed += drafter_need(read_model_file(drafter), header, loading, size).total
         return fit(needed, free_memory())
 
@@ -206,8 +206,7 @@ class Store:
         Raises StoreError when there is nothing to list, and ImportedError.
         """
         path = path.absolute()
-        split = split_name(path)
-        first = split.parts[0] if split is not None else path
+        split, first = split_name(path), parts_of(path)[0]
         try:
             if path.is_dir():
                 return self._import_folder(path)
@@ -279,7 +278,7 @@ class Store:
         repository = self.hub.repository(link.repo, link.revision)
         file = repository.file(link.path)
         split = split_name(Path(file.path))
-        paths = [part.as_posix() for part in split.parts] if split else [file.path]
+        paths = [part.as_posix() for part in parts_of(Path(file.path))]
         return self.queue.add([repository.file(path) for path in paths], split.stem if split else file.name)
 
     def jobs(self) -> list[JobProgress]:
@@ -359,8 +358,3 @@ class Store:
 def _names(job: JobProgress) -> set[str]:
     files = {file.path.name for file in job.files} | {file.path.stem for file in job.files}
     return {job.id, job.title, *files}
-
-
-def _parts(path: Path) -> tuple[Path, ...]:
-    split = split_name(path)
-    return split.parts if split is not None else (path,)
