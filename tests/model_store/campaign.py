@@ -27,28 +27,11 @@ from model_store.download_folder import DownloadFolder
 from model_store.library import list_models
 from model_store.local_path import HIDDEN
 from model_store.manifest import Manifests
-from tests.model_store.hub_content import FaultKind
+from tests.model_store.hub_content import FAULTS
 from tests.model_store.local_hub import Fault, LocalHub
 from tests.model_store.raw_gguf import CHAT, RawTensor, gguf
 
 ROOT = Path(__file__).resolve().parents[2]
-FAULTS: tuple[FaultKind, ...] = (
-    "reset",
-    "early_close",
-    "short_without_length",
-    "flip",
-    "stall",
-    "ignore_range",
-    "wrong_part",
-    "status_416",
-    "status_429",
-    "status_503",
-    "status_403",
-    "redirect_loop",
-    "page",
-    "changed_etag",
-    "longer",
-)
 _BATCH = 40  # downloads of one program
 _MOST_STARTS = 40  # of programs for one batch
 _DISK = 4 << 20  # bytes of the small one

@@ -6,7 +6,7 @@ import hashlib
 from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 Stage = Literal["resolve", "content"]
 FaultKind = Literal[
@@ -26,6 +26,7 @@ FaultKind = Literal[
     "changed_etag",  # the content network's, for good
     "longer",  # more bytes than the file has
 ]
+FAULTS: tuple[FaultKind, ...] = get_args(FaultKind)
 _AT_RESOLVE = frozenset({"status_429", "status_503", "redirect_loop", "page"})
 _LFS_FROM = 64  # bytes: smaller files lie in git itself
 

@@ -18,6 +18,7 @@ from model_store.fingerprint import TO_HASH, tokenizer_fingerprint
 from model_store.gguf_header import read_header
 from model_store.hub import HubFile
 from model_store.manifest import Manifests
+from tests.model_store.hub_content import FAULTS
 from tests.model_store.local_hub import Fault, FaultKind, LocalHub
 from tests.model_store.queue_bench import QUICK, QueueBench, suffixes, unfinished
 from tests.model_store.raw_gguf import CHAT, gguf, strings
@@ -59,26 +60,7 @@ def test_file_and_its_manifest(tmp_path: Path, local_hub: LocalHub) -> None:
     assert unfinished(bench.models) == []
 
 
-PASSING: list[FaultKind] = [
-    "reset",
-    "early_close",
-    "short_without_length",
-    "flip",
-    "stall",
-    "ignore_range",
-    "wrong_part",
-    "status_416",
-    "status_429",
-    "status_503",
-    "status_403",
-    "redirect_loop",
-    "page",
-    "changed_etag",
-    "longer",
-]
-
-
-@pytest.mark.parametrize("kind", PASSING)
+@pytest.mark.parametrize("kind", FAULTS)
 def test_fault_that_passes(bench: QueueBench, local_hub: LocalHub, kind: FaultKind) -> None:
     """G02. At the start, and where the download is to be resumed."""
     fault = Fault(kind, 0.9, 1.0 if kind == "stall" else 0.0)
