@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import queue
-import shutil
 import sys
 from collections.abc import Callable, Sequence
 
@@ -13,7 +12,7 @@ import msgspec
 
 from app.cli import INTERRUPTED, UsageError
 from app.settings import SettingsFile
-from app.terminal import printable
+from app.terminal import clear_bar, printable, show_bar
 from model_store.download_job import JobProgress
 from model_store.drafting_kind import NOUNS
 from model_store.fit import Loading, shown_bytes
@@ -23,7 +22,6 @@ from model_store.repo_link import parse_repo
 from model_store.store import Event, Store
 
 _ENDED = ("complete", "failed", "cancelled")
-_BAR = 24
 
 
 def run_get(options: argparse.Namespace, open_store: Callable[[Callable[[Event], None]], Store]) -> int:
@@ -136,12 +134,10 @@ class _Watch:
             return
         received, size = sum(j.received for j in jobs), sum(j.size for j in jobs)
         rate = sum(j.rate for j in jobs if j.state == "active")
-        filled = _BAR * received // max(size, 1)
-        line = f"{'█' * filled}{'·' * (_BAR - filled)} {shown_bytes(received)} of {shown_bytes(size)}"
+        words = f"{shown_bytes(received)} of {shown_bytes(size)}"
         if rate > 0:
-            line += f", {shown_bytes(round(rate))}/s, {_left((size - received) / rate)}"
-        sys.stderr.write("\r\033[K" + line[: shutil.get_terminal_size().columns - 1])
-        sys.stderr.flush()
+            words += f", {shown_bytes(round(rate))}/s, {_left((size - received) / rate)}"
+        show_bar(sys.stderr, received, size, words)
 
     def _show_end(self, job: JobProgress) -> None:
         if self._as_json:
@@ -158,7 +154,9 @@ class _Watch:
 
     def _write(self, text: str) -> None:
         """After taking the bar away."""
-        sys.stderr.write(("\r\033[K" if self._is_terminal else "") + text)
+        if self._is_terminal:
+            clear_bar(sys.stderr)
+        sys.stderr.write(text)
         sys.stderr.flush()
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
-import sys
 from collections.abc import Sequence
 
 import msgspec
 
 from app.cli import UsageError
 from app.speed_history import HALF_LIFE, Figures, KindHistory, Model, Spans, SpeedHistory, SpeedHistoryError
+from app.terminal import note
 from app.text_kind import TextKind
 
 KIND_NAMES: dict[TextKind, str] = {
@@ -29,7 +29,7 @@ _EMPTY = (
 
 def run_stats(options: argparse.Namespace) -> int:
     """Print or drop what was counted. Raises UsageError for a model that has no figures."""
-    history = SpeedHistory(_note)
+    history = SpeedHistory(note)
     try:
         rows = history.read()
         if options.model is not None:
@@ -38,7 +38,7 @@ def run_stats(options: argparse.Namespace) -> int:
             targets = None if options.model is None else {row.target.key for row in rows}
             return _forgotten(history.forget(targets), options.json)
     except SpeedHistoryError as error:
-        _note(f"the speed history cannot be used: {error}")
+        note(f"the speed history cannot be used: {error}")
         return 1
     if options.json:
         print(json.dumps({"half_life_answers": HALF_LIFE, "rows": [_report(row) for row in rows]}))
@@ -120,7 +120,3 @@ def _figures(figures: Figures) -> dict[str, object]:
         "acceptance_rate": figures.acceptance_rate,
         "tokens_per_pass": figures.tokens_per_pass,
     }
-
-
-def _note(text: str) -> None:
-    print(f"slipstream: {text}", file=sys.stderr)

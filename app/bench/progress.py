@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable
 from typing import TextIO
 
-_BAR = 24
+from app.terminal import clear_bar, show_bar
 
 
 class ProgressLine:
@@ -22,25 +21,18 @@ class ProgressLine:
     def show(self, done: int, total: int, name: str) -> None:
         """``done`` of ``total`` are over and ``name`` comes now."""
         if not self._is_terminal:
-            self._write(f"{done + 1}/{total} {name}\n")
+            self._stream.write(f"{done + 1}/{total} {name}\n")
+            self._stream.flush()
             return
-        filled = _BAR * done // max(total, 1)
-        bar = "█" * filled + "·" * (_BAR - filled)
-        line = f"{bar} {done}/{total}{self._remaining(done, total)}  {name}"
-        width = shutil.get_terminal_size().columns - 1
-        self._write("\r\033[K" + line[:width])
+        show_bar(self._stream, done, total, f"{done}/{total}{self._remaining(done, total)}  {name}")
 
     def clear(self) -> None:
         """Take the bar away, so that what follows starts on a clean line."""
         if self._is_terminal:
-            self._write("\r\033[K")
+            clear_bar(self._stream)
 
     def _remaining(self, done: int, total: int) -> str:
         if done <= 0:
             return ""
         seconds = (self._clock() - self._began) / done * (total - done)
         return f", {seconds / 60:.0f} min left" if seconds >= 90 else f", {seconds:.0f} s left"
-
-    def _write(self, text: str) -> None:
-        self._stream.write(text)
-        self._stream.flush()
