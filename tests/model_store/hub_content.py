@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -55,6 +56,7 @@ class Seen:
     token: str | None
     status: int = 0
     sent: int = 0
+    answered: threading.Event = field(default_factory=threading.Event)
 
 
 @dataclass(slots=True)

@@ -61,6 +61,8 @@ class HubHandler(BaseHTTPRequestHandler):
                 self._say(404, {"error": "Sorry, we can't find the page you are looking for."})
         except (ConnectionError, TimeoutError):
             self.close_connection = True
+        finally:
+            self.seen.answered.set()
 
     def _token(self) -> str | None:
         header = self.headers.get("Authorization")

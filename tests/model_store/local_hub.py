@@ -87,8 +87,13 @@ class LocalHub:
             return [seen for seen in self.seen if part in seen.path]
 
     def sent(self, repo: str, path: str) -> int:
-        """Bytes of this file that left the server."""
-        return sum(seen.sent for seen in self.requests(self.file(repo, path).sha256))
+        """Bytes of this file that left the server, once all that was asked of it has been answered.
+
+        A client can have the last byte before the thread that sent it has counted it.
+        """
+        asked = self.requests(self.file(repo, path).sha256)
+        assert all(seen.answered.wait(10) for seen in asked), "a request for it is still being answered"
+        return sum(seen.sent for seen in asked)
 
     def note(self, seen: Seen) -> None:
         with self._lock:
