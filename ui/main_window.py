@@ -35,19 +35,19 @@ from app.settings import Settings, SettingsFile
 from app.speed_history import BackgroundHistory, SpeedHistory
 from model_store.starter import starter_path
 from ui import theme as measures
-from ui.cards import NoticeLine, ProblemCard
-from ui.composer import Composer
-from ui.controller import Controller
-from ui.conversation import Message
-from ui.empty_chat import EmptyChat
+from ui.chat.composer import Composer
+from ui.chat.controller import Controller
+from ui.chat.conversation import Message
+from ui.chat.empty_chat import EmptyChat
+from ui.chat.message_list import MessageList
+from ui.chat.view import Problem
 from ui.engine_bridge import EngineBridge
 from ui.icons import icon
-from ui.message_list import MessageList
-from ui.model_picker import ModelLibrary, ModelPicker
-from ui.settings_dialog import SettingsDialog
-from ui.status_strip import StatusStrip
+from ui.models.model_picker import ModelLibrary, ModelPicker
+from ui.settings.settings_dialog import SettingsDialog
+from ui.speed.status_strip import StatusStrip
 from ui.theme import Theme
-from ui.view import Problem
+from ui.widgets.cards import NoticeLine, ProblemCard
 
 log = logging.getLogger(__name__)
 

@@ -20,8 +20,8 @@ from drafting.parameters import (
 )
 from tests.ui.test_live_numbers import report
 from tests.ui.test_settings_dialog import Heard, make
-from ui.chain_editor import Grip, LinkRow
-from ui.settings_dialog import SettingsDialog
+from ui.settings.chain_editor import Grip, LinkRow
+from ui.settings.settings_dialog import SettingsDialog
 from ui.theme import Theme
 
 MANUAL = Settings(draft_mode="manual")

@@ -9,8 +9,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
-from ui.code_colours import CodeColours, lexer_for
-from ui.code_view import CodeView
+from ui.chat.code_colours import CodeColours, lexer_for
+from ui.chat.code_view import CodeView
 from ui.theme import Theme
 
 SOURCE = '''def f(a):

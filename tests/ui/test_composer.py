@@ -6,7 +6,7 @@ from PySide6.QtGui import QInputMethodEvent
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from ui.composer import Composer
+from ui.chat.composer import Composer
 from ui.theme import Theme
 
 

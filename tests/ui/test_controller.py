@@ -27,9 +27,9 @@ from app.protocol import (
 from app.settings import Settings, Verification
 from drafting.statistics import Statistics
 from tests.ui.test_live_numbers import report
-from ui.controller import Controller
-from ui.conversation import Message
-from ui.view import Problem
+from ui.chat.controller import Controller
+from ui.chat.conversation import Message
+from ui.chat.view import Problem
 
 
 class Engine:

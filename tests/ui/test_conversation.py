@@ -1,7 +1,7 @@
 """What of a chat is sent to the model."""
 
 from app.protocol import ChatMessage, Piece
-from ui.conversation import Conversation
+from ui.chat.conversation import Conversation
 
 
 def test_thoughts_and_unanswered_questions_are_left_out() -> None:

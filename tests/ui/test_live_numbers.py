@@ -5,10 +5,10 @@ import pytest
 from app.protocol import NEURAL, Chunk, DrafterReport, ModelReport, Started
 from app.settings import Settings
 from drafting.statistics import Statistics
-from ui import numbers
 from ui.engine_state import EngineState
-from ui.live_numbers import LiveNumbers
-from ui.status_strip import drafting_words
+from ui.speed import numbers
+from ui.speed.live_numbers import LiveNumbers
+from ui.speed.status_strip import drafting_words
 
 
 def chunk(tokens: int, drafted: int = 0, accepted: int = 0, at: float = 0.0) -> Chunk:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ui.markdown_blocks import Block, CodeBlock, TableBlock, TextBlock
-from ui.markdown_stream import (
+from ui.chat.markdown_blocks import Block, CodeBlock, TableBlock, TextBlock
+from ui.chat.markdown_stream import (
     Change,
     CodeClosed,
     CodeOpened,

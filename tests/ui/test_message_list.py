@@ -17,9 +17,9 @@ from pytestqt.qtbot import QtBot
 
 from app.protocol import Piece
 from drafting.statistics import Statistics
-from ui.conversation import Message
-from ui.message_list import MessageList
-from ui.prose_view import ProseView
+from ui.chat.conversation import Message
+from ui.chat.message_list import MessageList
+from ui.chat.prose_view import ProseView
 from ui.theme import Theme
 
 PARAGRAPH = "Some **bold** words with `code` in a sentence that wraps.\n\n- one\n- two\n\n"

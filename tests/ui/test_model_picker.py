@@ -12,9 +12,9 @@ from app.protocol import DrafterReport
 from model_store.classify import Kind
 from model_store.library import ModelEntry
 from tests.ui.test_live_numbers import report
-from ui import model_picker
 from ui.engine_state import EngineState
-from ui.model_picker import ModelLibrary, ModelPicker
+from ui.models import model_picker
+from ui.models.model_picker import ModelLibrary, ModelPicker
 from ui.theme import Theme
 
 

@@ -11,11 +11,11 @@ from PySide6.QtWidgets import QApplication, QMenu
 from pytestqt.qtbot import QtBot
 
 from tests.ui.test_markdown_stream import ANSWER, read
-from ui.answer_body import AnswerBody
-from ui.block_writer import BlockWriter
-from ui.code_view import CodeView
-from ui.markdown_blocks import Block, CodeBlock
-from ui.prose_view import ProseView
+from ui.chat.answer_body import AnswerBody
+from ui.chat.block_writer import BlockWriter
+from ui.chat.code_view import CodeView
+from ui.chat.markdown_blocks import Block, CodeBlock
+from ui.chat.prose_view import ProseView
 from ui.theme import Theme
 
 

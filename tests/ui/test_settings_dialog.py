@@ -11,11 +11,11 @@ from pytestqt.qtbot import QtBot
 
 from app.protocol import NEURAL
 from app.settings import Settings
-from ui.declared import RELOADS, declared
-from ui.file_choice import FileChoice
-from ui.learning_control import LearningControl
-from ui.settings_dialog import SettingsDialog
+from ui.settings.declared import RELOADS, declared
+from ui.settings.learning_control import LearningControl
+from ui.settings.settings_dialog import SettingsDialog
 from ui.theme import Theme
+from ui.widgets.file_choice import FileChoice
 
 
 class Heard(list[Settings]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 from drafting.silence import NO_OFFER, PAUSED, UNPAID, Silence
-from ui.silence_meter import SilenceMeter
+from ui.speed.silence_meter import SilenceMeter
 
 PAUSE = Silence(PAUSED, "map-k: 2 %.")
 

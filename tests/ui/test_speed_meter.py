@@ -2,7 +2,7 @@
 
 import pytest
 
-from ui.speed_meter import SpeedMeter
+from ui.speed.speed_meter import SpeedMeter
 
 
 def test_nothing_and_one_sample_have_no_speed() -> None:

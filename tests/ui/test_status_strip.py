@@ -11,8 +11,8 @@ from app.settings import Settings
 from drafting.silence import NO_OFFER, PAUSED, UNPAID, Silence
 from tests.ui.test_live_numbers import chunk, report, started
 from ui.engine_state import EngineState
-from ui.live_numbers import LiveNumbers
-from ui.status_strip import UNFIT, StatusStrip
+from ui.speed.live_numbers import LiveNumbers
+from ui.speed.status_strip import UNFIT, StatusStrip
 from ui.theme import Theme
 
 READY = EngineState(phase="ready", report=report(DrafterReport("cache")))

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QApplication
 
 import ui
 from app import paths
-from ui import drafters
+from ui.speed import drafters
 from ui.theme import DARK, LIGHT, TEXT_PAIRS, Theme, Tokens, style_sheet
 
 
@@ -47,7 +47,7 @@ def test_drafters_can_be_read_and_told_apart(tokens: Tokens) -> None:
 
 
 def test_no_colour_is_written_elsewhere() -> None:
-    for path in [*Path(ui.__path__[0]).glob("*.py"), *(paths.assets_dir() / "styles").glob("*.qss")]:
+    for path in [*Path(ui.__path__[0]).rglob("*.py"), *(paths.assets_dir() / "styles").glob("*.qss")]:
         if path.name not in ("theme.py", "drafters.py"):
             assert not re.findall(r'["\s:]#[0-9A-Fa-f]{3,8}\b', path.read_text(encoding="utf-8")), path.name
 

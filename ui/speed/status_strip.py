@@ -8,10 +8,10 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QWidget
 
 from app.protocol import NEURAL
 from app.settings import Settings
-from ui import drafters, numbers
 from ui.bidi import visible
 from ui.engine_state import EngineState
-from ui.live_numbers import LiveNumbers
+from ui.speed import drafters, numbers
+from ui.speed.live_numbers import LiveNumbers
 from ui.theme import Theme, numbers_font
 
 UNFIT = "drafter does not fit"

@@ -6,8 +6,8 @@ from app.protocol import Chunk, PrefillProgress, Started
 from drafting.floor import UNFIT_AFTER
 from drafting.silence import Silence
 from drafting.statistics import Statistics
-from ui.silence_meter import SilenceMeter
-from ui.speed_meter import SpeedMeter
+from ui.speed.silence_meter import SilenceMeter
+from ui.speed.speed_meter import SpeedMeter
 
 
 class LiveNumbers:

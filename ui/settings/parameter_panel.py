@@ -8,9 +8,9 @@ from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QWidget
 
 from app.declaration import declarations
-from ui.number_box import NumberBox, number_box
-from ui.quiet_button import QuietButton
 from ui.theme import Theme
+from ui.widgets.number_box import NumberBox, number_box
+from ui.widgets.quiet_button import QuietButton
 
 _BOX_WIDTH = 96
 

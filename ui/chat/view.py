@@ -8,7 +8,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from app.protocol import Piece
-from ui.conversation import Message
+from ui.chat.conversation import Message
 
 
 class Problem(Struct, frozen=True):

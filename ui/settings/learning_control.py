@@ -9,8 +9,8 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
 from app import paths
 from app.answers_folder import forget_answers
-from ui.switch import Switch
 from ui.theme import Theme
+from ui.widgets.switch import Switch
 
 log = logging.getLogger(__name__)
 

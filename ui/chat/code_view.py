@@ -24,9 +24,9 @@ from PySide6.QtWidgets import QFrame, QLabel, QPlainTextEdit, QWidget
 
 from ui import theme as measures
 from ui.bidi import visible
-from ui.code_colours import CodeColours, Run
-from ui.quiet_button import QuietButton
+from ui.chat.code_colours import CodeColours, Run
 from ui.theme import Theme, code_font
+from ui.widgets.quiet_button import QuietButton
 
 _HEADER = 32
 _PAD = 12

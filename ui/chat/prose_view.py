@@ -27,8 +27,8 @@ from PySide6.QtWidgets import QFrame, QMenu, QTextBrowser, QToolTip, QWidget
 
 from ui import links
 from ui.bidi import visible
-from ui.block_writer import QUOTE_INDENT, QUOTE_PROPERTY, RULE_PROPERTY, BlockWriter
-from ui.markdown_blocks import Block
+from ui.chat.block_writer import QUOTE_INDENT, QUOTE_PROPERTY, RULE_PROPERTY, BlockWriter
+from ui.chat.markdown_blocks import Block
 from ui.theme import Theme
 
 _SHOWN_URL = 80

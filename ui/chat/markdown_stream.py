@@ -9,8 +9,8 @@ from markdown_it.token import Token
 from msgspec import Struct
 
 from ui.bidi import is_rtl
-from ui.markdown_blocks import Block, Span, TextBlock, blocks_of, language_of, parser
-from ui.markdown_units import Unit, indent, tame, units_of
+from ui.chat.markdown_blocks import Block, Span, TextBlock, blocks_of, language_of, parser
+from ui.chat.markdown_units import Unit, indent, tame, units_of
 
 # A block that does not end is cut here, so that reading it again stays cheap.
 LIVE_LIMIT = 6000

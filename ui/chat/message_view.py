@@ -9,13 +9,13 @@ from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent
 from PySide6.QtWidgets import QLabel, QWidget
 
 from app.protocol import Piece
-from ui import numbers
 from ui import theme as measures
-from ui.answer_body import AnswerBody
-from ui.cards import ProblemCard
-from ui.conversation import Message
-from ui.quiet_button import QuietButton
+from ui.chat.answer_body import AnswerBody
+from ui.chat.conversation import Message
+from ui.speed import numbers
 from ui.theme import Theme, numbers_font
+from ui.widgets.cards import ProblemCard
+from ui.widgets.quiet_button import QuietButton
 
 _GAP = 8
 _PAD = 12

@@ -22,10 +22,10 @@ from app.protocol import (
     Started,
 )
 from app.settings import Settings
-from ui.conversation import Conversation, Message
+from ui.chat.conversation import Conversation, Message
+from ui.chat.view import Problem, View
 from ui.engine_state import EngineState
-from ui.live_numbers import LiveNumbers
-from ui.view import Problem, View
+from ui.speed.live_numbers import LiveNumbers
 
 
 class Engine(Protocol):

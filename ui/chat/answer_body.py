@@ -10,10 +10,10 @@ from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QWidget
 
-from ui.block_writer import LIST_INDENT
-from ui.code_view import CodeView
-from ui.markdown_blocks import Block, CodeBlock
-from ui.markdown_stream import (
+from ui.chat.block_writer import LIST_INDENT
+from ui.chat.code_view import CodeView
+from ui.chat.markdown_blocks import Block, CodeBlock
+from ui.chat.markdown_stream import (
     Change,
     CodeClosed,
     CodeOpened,
@@ -23,7 +23,7 @@ from ui.markdown_stream import (
     MarkdownStream,
     plain_changes,
 )
-from ui.prose_view import ProseView
+from ui.chat.prose_view import ProseView
 from ui.theme import Theme
 
 _GAP = 8

@@ -27,14 +27,14 @@ from PySide6.QtWidgets import (
 from app.protocol import ModelReport
 from app.settings import Settings, Verification
 from ui.bidi import visible
-from ui.chain_editor import ChainEditor
-from ui.declared import declared
-from ui.file_choice import FileChoice
-from ui.learning_control import LearningControl
-from ui.model_picker import file_dialog, gguf_dialog
-from ui.number_box import WholeBox, number_box
-from ui.switch import Switch
+from ui.models.model_picker import file_dialog, gguf_dialog
+from ui.settings.chain_editor import ChainEditor
+from ui.settings.declared import declared
+from ui.settings.learning_control import LearningControl
 from ui.theme import Theme, small_font
+from ui.widgets.file_choice import FileChoice
+from ui.widgets.number_box import WholeBox, number_box
+from ui.widgets.switch import Switch
 
 _SETTLE_MS = 500
 _CONTROL_WIDTH = 180

@@ -13,12 +13,12 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 from app.protocol import DrafterName, DrafterReport
 from app.settings import Settings
 from drafting.parameters import LinkParameters
-from ui import drafters
 from ui.bidi import visible
-from ui.parameter_panel import ParameterPanel
-from ui.quiet_button import QuietButton
-from ui.switch import Switch
+from ui.settings.parameter_panel import ParameterPanel
+from ui.speed import drafters
 from ui.theme import Theme
+from ui.widgets.quiet_button import QuietButton
+from ui.widgets.switch import Switch
 
 _INDENT = 36  # where the words begin
 _KEYS = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}

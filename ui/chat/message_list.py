@@ -11,11 +11,11 @@ from PySide6.QtWidgets import QAbstractSlider, QPushButton, QScrollArea, QWidget
 
 from app.protocol import Piece
 from ui import theme as measures
-from ui.cards import ProblemCard
-from ui.conversation import Message
+from ui.chat.conversation import Message
+from ui.chat.message_view import MessageView
 from ui.icons import icon
-from ui.message_view import MessageView
 from ui.theme import Theme
+from ui.widgets.cards import ProblemCard
 
 _GAP = 24
 _MARGIN = 16

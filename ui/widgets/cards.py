@@ -8,8 +8,8 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from ui.bidi import visible
-from ui.quiet_button import QuietButton
 from ui.theme import Theme
+from ui.widgets.quiet_button import QuietButton
 
 ACTIONS = {
     "retry": "Retry",

@@ -20,7 +20,7 @@ from PySide6.QtGui import (
 )
 
 from ui import theme
-from ui.markdown_blocks import Block, CodeBlock, Span, TableBlock, TextBlock
+from ui.chat.markdown_blocks import Block, CodeBlock, Span, TableBlock, TextBlock
 from ui.theme import Tokens
 
 # Which blocks the view draws a quote's bar or a rule beside.

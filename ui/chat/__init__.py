@@ -1,0 +1,1 @@
+"""The chat page: messages, composer and what happens between them."""

@@ -1,0 +1,1 @@
+"""Models: what is here, what can be had, and what is in use."""

@@ -1,0 +1,1 @@
+"""Speed made visible: the strip, the panel and the words for its figures."""
