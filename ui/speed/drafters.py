@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from msgspec import Struct
 
 from app.protocol import DRAFTERS
 
+Pattern = Literal["solid", "dotted", "dashed", "dash-dot", "dash-dot-dot", "wave", "double"]
+
 
 class DrafterLook(Struct, frozen=True):
-    """``light`` and ``dark`` are the colours on the two themes."""
+    """``light`` and ``dark`` are the colours on the two themes; ``pattern`` is how its text is
+    underlined, so that colour is not needed: one for each n-gram drafter, one for all neural ones,
+    of which a chat has one at most."""
 
     name: str
     help: str
     light: str
     dark: str
+    pattern: Pattern = "double"
 
     def colour(self, dark: bool) -> str:
         return self.dark if dark else self.light
@@ -21,28 +28,42 @@ class DrafterLook(Struct, frozen=True):
 
 _LOOKS = {
     "cache": DrafterLook(
-        "cache", "Guesses what followed the same few words earlier in this chat.", "#0B6E99", "#4FB3DB"
+        "cache",
+        "Guesses what followed the same few words earlier in this chat.",
+        "#0B6E99",
+        "#4FB3DB",
+        "solid",
     ),
     "simple": DrafterLook(
-        "simple", "Finds the last words again and goes on as their newest place does.", "#7A5C00", "#D6B94A"
+        "simple",
+        "Finds the last words again and goes on as their newest place does.",
+        "#7A5C00",
+        "#D6B94A",
+        "dotted",
     ),
     "map-k": DrafterLook(
         "map-k",
         "Finds the last words again, often enough to be trusted, and goes on.",
         "#8A4B08",
         "#E5A352",
+        "dashed",
     ),
     "mod": DrafterLook(
-        "mod", "Remembers passages of all chats in a small shared table.", "#6A3FA0", "#B795EB"
+        "mod", "Remembers passages of all chats in a small shared table.", "#6A3FA0", "#B795EB", "wave"
     ),
     "map-k4v": DrafterLook(
         "map-k4v",
         "Weighs up to four continuations of a passage and takes a clear winner.",
         "#9A3412",
         "#F0916A",
+        "dash-dot",
     ),
     "suffix": DrafterLook(
-        "suffix", "Follows the longest earlier match, of whatever length.", "#9D2463", "#EE8FBE"
+        "suffix",
+        "Follows the longest earlier match, of whatever length.",
+        "#9D2463",
+        "#EE8FBE",
+        "dash-dot-dot",
     ),
     "draft": DrafterLook(
         "draft", "A small model guesses ahead when the others have nothing to say.", "#2E6B34", "#7CC487"
