@@ -14,7 +14,9 @@ from pytestqt.qtbot import QtBot
 
 from app.fake_script import FakeReply, FakeScript
 from app.settings import Settings, SettingsFile
-from ui.main_window import MainWindow
+from ui.main_window import SETTINGS, MainWindow
+from ui.settings.settings_form import SettingsForm
+from ui.settings.settings_page import SettingsPage
 from ui.theme import Theme
 
 MakeWindow = Callable[..., MainWindow]
@@ -26,6 +28,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.qt_log_level_fail("WARNING"))
             # the offscreen platform has no window manager to ask
             item.add_marker(pytest.mark.qt_log_ignore(r"^This plugin does not support "))
+
+
+def settings_form(window: MainWindow) -> SettingsForm:
+    """The settings as a person opens them."""
+    window.show_page(SETTINGS)
+    page = window.page(SETTINGS)
+    assert isinstance(page, SettingsPage)
+    return page.form
 
 
 @pytest.fixture(scope="session")
@@ -45,7 +55,7 @@ def make_window(
     theme: Theme, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[MakeWindow]:
     """Makes a window over the fake engine. ``model`` is a file that exists, so it is loaded."""
-    monkeypatch.setattr("ui.main_window.starter_path", lambda: None)
+    monkeypatch.setattr("ui.session.starter_path", lambda: None)
     windows: list[MainWindow] = []
     model = tmp_path / "toy.gguf"
     model.write_bytes(b"GGUF")

@@ -19,15 +19,15 @@ from drafting.parameters import (
     SuffixParameters,
 )
 from tests.ui.test_live_numbers import report
-from tests.ui.test_settings_dialog import Heard, make
+from tests.ui.test_settings_form import Heard, make
 from ui.settings.chain_editor import Grip, LinkRow
-from ui.settings.settings_dialog import SettingsDialog
+from ui.settings.settings_form import SettingsForm
 from ui.theme import Theme
 
 MANUAL = Settings(draft_mode="manual")
 
 
-def shown(theme: Theme, qtbot: QtBot, settings: Settings = MANUAL) -> tuple[SettingsDialog, Heard]:
+def shown(theme: Theme, qtbot: QtBot, settings: Settings = MANUAL) -> tuple[SettingsForm, Heard]:
     dialog, heard = make(theme, qtbot, settings)
     dialog.show()
     dialog.activateWindow()
@@ -35,11 +35,11 @@ def shown(theme: Theme, qtbot: QtBot, settings: Settings = MANUAL) -> tuple[Sett
     return dialog, heard
 
 
-def row(dialog: SettingsDialog, name: str) -> LinkRow:
+def row(dialog: SettingsForm, name: str) -> LinkRow:
     return next(each for each in dialog.chain.rows if each.name == name)
 
 
-def spin(dialog: SettingsDialog, name: str) -> QSpinBox:
+def spin(dialog: SettingsForm, name: str) -> QSpinBox:
     box = dialog.controls[name]
     assert isinstance(box, QSpinBox)
     return box

@@ -13,7 +13,7 @@ from app.protocol import NEURAL
 from app.settings import Settings
 from ui.settings.declared import RELOADS, declared
 from ui.settings.learning_control import LearningControl
-from ui.settings.settings_dialog import SettingsDialog
+from ui.settings.settings_form import SettingsForm
 from ui.theme import Theme
 from ui.widgets.file_choice import FileChoice
 
@@ -22,10 +22,8 @@ class Heard(list[Settings]):
     pass
 
 
-def make(theme: Theme, qtbot: QtBot, settings: Settings | None = None) -> tuple[SettingsDialog, Heard]:
-    dialog = SettingsDialog(
-        theme, settings or Settings(), "/m/toy.gguf", Path(), lambda: ["chatml", "llama-2"]
-    )
+def make(theme: Theme, qtbot: QtBot, settings: Settings | None = None) -> tuple[SettingsForm, Heard]:
+    dialog = SettingsForm(theme, settings or Settings(), "/m/toy.gguf", Path(), lambda: ["chatml", "llama-2"])
     qtbot.addWidget(dialog)
     heard = Heard()
     dialog.changed.connect(heard.append)

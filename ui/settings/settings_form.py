@@ -1,4 +1,4 @@
-"""The settings: one page, drawn from the declarations, every change in force at once."""
+"""All settings in one column, drawn from their declarations; every change is in force at once."""
 
 from __future__ import annotations
 
@@ -8,17 +8,15 @@ from typing import Any, get_args
 
 from msgspec.structs import replace
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QCloseEvent
+from PySide6.QtGui import QCloseEvent, QHideEvent
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QComboBox,
-    QDialog,
     QFileDialog,
     QFrame,
     QHBoxLayout,
     QLabel,
     QPlainTextEdit,
-    QPushButton,
     QScrollArea,
     QVBoxLayout,
     QWidget,
@@ -42,7 +40,7 @@ _AUTOMATIC = "Automatic"
 AUTO_HELP = "Who may guess; auto takes whichever guess is expected to pay most."
 
 
-class SettingsDialog(QDialog):
+class SettingsForm(QWidget):
     """``changed`` carries the new settings; typed values are sent once they have settled."""
 
     changed = Signal(object)
@@ -64,8 +62,6 @@ class SettingsDialog(QDialog):
         self._settle.setSingleShot(True)
         self._settle.setInterval(_SETTLE_MS)
         self._settle.timeout.connect(self._send)
-        self.setWindowTitle("Settings")
-        self.resize(560, 680)
         self.controls: dict[str, QWidget] = {}
         self._frames: dict[str, QFrame] = {}
         self._report: ModelReport | None = None
@@ -85,19 +81,14 @@ class SettingsDialog(QDialog):
         area.setWidget(page)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.chain.moved.connect(area.ensureWidgetVisible)
-        close = QPushButton("Close", self)
-        close.clicked.connect(self.close)
-        below = QHBoxLayout()
-        below.setContentsMargins(24, 8, 24, 12)
         note = QLabel("Changes hold from the next message on.", self)
         note.setProperty("role", "small")
-        below.addWidget(note, 1)
-        below.addWidget(close)
+        note.setContentsMargins(24, 8, 24, 12)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addWidget(area, 1)
-        column.addLayout(below)
+        column.addWidget(note)
         theme.changed.connect(self.chain.recolour)
 
     # ---- groups
@@ -320,10 +311,15 @@ class SettingsDialog(QDialog):
             templates[self._model_path] = name
         self._change(chat_templates=templates)
 
+    def hideEvent(self, event: QHideEvent) -> None:
+        self._flush()
+        super().hideEvent(event)
+
     def closeEvent(self, event: QCloseEvent) -> None:
-        if self._settle.isActive():
-            self._send()
+        self._flush()
         super().closeEvent(event)
 
-    def reject(self) -> None:  # Esc
-        self.close()
+    def _flush(self) -> None:
+        """What was typed last is not lost with the page."""
+        if self._settle.isActive():
+            self._send()
