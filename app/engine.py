@@ -13,6 +13,7 @@ from typing import Protocol
 from app.answer import Answer
 from app.protocol import (
     Chunk,
+    Device,
     Done,
     DraftingParams,
     Failed,
@@ -153,8 +154,15 @@ class _Request:
 class Engine:
     """Owns the loaded model. All methods belong to one thread, but for ``cancel``."""
 
-    def __init__(self, loader: Loader, name: str, clock: Callable[[], float] = time.perf_counter) -> None:
+    def __init__(
+        self,
+        loader: Loader,
+        name: str,
+        devices: tuple[Device, ...] = (),
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
         self.name = name
+        self.devices = devices
         self._loader = loader
         self._clock = clock
         self._model: LoadedModel | None = None

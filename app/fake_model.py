@@ -245,4 +245,4 @@ def fake_engine(script_path: Path) -> Engine:
             for start in range(0, len(noise), 4096):
                 os.write(descriptor, noise[start : start + 4096])
         sys.stderr.flush()
-    return Engine(lambda request, progress: FakeModel(script, request, progress), "fake")
+    return Engine(lambda request, progress: FakeModel(script, request, progress), "fake", script.devices)

@@ -6,6 +6,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from app.protocol import Device
+
 Crash = Literal["abort", "kill", "exit137", "segfault"]
 
 
@@ -33,7 +35,7 @@ class FakeReply(Struct, frozen=True, kw_only=True):
 
 class FakeScript(Struct, frozen=True, kw_only=True):
     """Answers are given in turn and start over. ``noise_bytes`` are written to stderr and to fd 1
-    before the worker is ready; ``load_s`` is how long a load takes."""
+    before the worker is ready; ``load_s`` is how long a load takes. ``devices`` are said to be there."""
 
     replies: tuple[FakeReply, ...] = (FakeReply(),)
     load_s: float = 0.0
@@ -41,3 +43,4 @@ class FakeScript(Struct, frozen=True, kw_only=True):
     load_fail: str | None = None
     noise_bytes: int = 0
     n_ctx: int = 100_000
+    devices: tuple[Device, ...] = ()

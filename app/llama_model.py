@@ -15,6 +15,7 @@ from app.calibration import pass_seconds
 from app.chat_template import TemplateError
 from app.contexts import NEVER, make_context, target_context
 from app.engine import NO_EXACT, EngineError, NoExact, Prepared
+from app.gpu_layers import gpu_layers, known_devices
 from app.grammar import ROOT, answer_gbnf
 from app.learning import Learning
 from app.neural import draft_cost, mtp_drafter, neural_drafter
@@ -92,7 +93,13 @@ class LlamaModel:
         except ModelFileError as error:
             raise EngineError("bad_model", str(error)) from error
         self._no_heads = _no_heads(request, header)
-        model = self._model = self._load_target(path, options, progress, notices)
+        named = request.draft_model_path
+        drafter = Path(named) if named is not None else default_drafter(paths.assets_dir(), path)
+        placed = gpu_layers(path, header, drafter, options, LONGEST_DRAFT, known_devices())
+        notices += [placed.notice] if placed.notice is not None else []
+        here = msgspec.structs.replace(options, n_gpu_layers=placed.n_gpu_layers)
+        model = self._model = self._load_target(path, here, progress, notices)
+        self._draft_path = drafter
         self._draft_model: Model | None = None
         self._draft_file: LoadedFile | None = None
         self._neural: NeuralDrafter | None = None
@@ -128,7 +135,7 @@ class LlamaModel:
                 self._learning = Learning(Path(options.answers_folder), fingerprint)
                 notices += self._learning.news()
             static = self._load_lookup_cache(notices)
-            self._drafters, reports = self._make_drafters(request, static, notices)
+            self._drafters, reports = self._make_drafters(static, notices)
             seconds, back = pass_seconds(context, CALIBRATION_S)
             costs = CostCurve(seconds, repeats=made.dropping == "repeat", back=back)
             self.controller = Controller(costs, self._draft_costs)
@@ -339,7 +346,7 @@ class LlamaModel:
         return None
 
     def _make_drafters(
-        self, request: Load, static: FollowerCounts | None, notices: list[str]
+        self, static: FollowerCounts | None, notices: list[str]
     ) -> tuple[dict[DrafterName, ConfigurableDrafter], list[DrafterReport]]:
         """The drafters that can work with this model, and for each one whether and why not.
 
@@ -359,8 +366,7 @@ class LlamaModel:
         }
         reports = [DrafterReport(name) for name in drafters]
         reasons: dict[DrafterName, str] = dict.fromkeys(NEURAL, "no draft model chosen")
-        named = request.draft_model_path
-        path = Path(named) if named is not None else default_drafter(paths.assets_dir(), self._model.path)
+        path = self._draft_path
         try:
             if path is not None or self._no_heads is None:
                 neural = self._neural = self._load_neural(path)

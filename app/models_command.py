@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from app import paths
 from app.cli import USAGE_ERROR, UsageError
+from app.devices import ask_devices, usable_memory
 from app.local_models import imported_file, models_folder, scan_cache_file
 from app.models_get import job_row, run_get
 from app.models_search import search
@@ -38,6 +39,7 @@ def open_store(on_event: Callable[[Event], None] = lambda event: None) -> Store:
         catalog=paths.assets_dir() / "catalog.json",
         own_catalog=paths.data_dir() / "catalog.json",
         on_event=on_event,
+        free=lambda: usable_memory(ask_devices()),
     )
 
 

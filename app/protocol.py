@@ -218,12 +218,27 @@ class ModelReport(Struct, frozen=True, kw_only=True):
     draft_file: LoadedFile | None = None
 
 
+class Device(Struct, frozen=True):
+    """What the engine can compute on; ``free`` and ``total`` are bytes of its memory.
+
+    An "igpu" shares the processor's memory. Both numbers are 0 where nothing is known of them.
+    """
+
+    name: str
+    description: str
+    kind: Literal["cpu", "gpu", "igpu", "accelerator"]
+    free: int
+    total: int
+
+
 class Hello(Struct, frozen=True, tag=True):
-    """First message of a worker. ``engine`` names llama.cpp's build, or the fake engine."""
+    """First message of a worker. ``engine`` names llama.cpp's build, or the fake engine; what is free of
+    the ``devices`` is so before a model is loaded."""
 
     protocol: int
     engine: str
     pid: int
+    devices: tuple[Device, ...] = ()
 
 
 class LoadProgress(Struct, frozen=True, tag=True):

@@ -64,7 +64,8 @@ class Worker:
 
     def run(self) -> None:
         """Serve until the program says goodbye or is gone."""
-        self._send(Hello(protocol.PROTOCOL_VERSION, self._engine.name, os.getpid()))
+        engine = self._engine
+        self._send(Hello(protocol.PROTOCOL_VERSION, engine.name, os.getpid(), engine.devices))
         threading.Thread(target=self._read, name="requests", daemon=True).start()
         try:
             while self._collect():
@@ -189,10 +190,11 @@ def _engine(script: Path | None) -> Engine:
         from app.fake_model import fake_engine
 
         return fake_engine(script)
+    from app.gpu_layers import known_devices
     from app.llama_model import LlamaModel
     from native.model import build_info
 
-    return Engine(LlamaModel, build_info())
+    return Engine(LlamaModel, build_info(), known_devices())
 
 
 def main() -> int:

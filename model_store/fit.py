@@ -7,6 +7,7 @@ whose weights do not stay in memory reads them again for every token.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import psutil
@@ -33,6 +34,7 @@ _FEWEST_SNAPSHOTS = 3
 
 _SPARE = 512 << 20  # bytes that should stay free for everything else
 _DOUBT = 1.1  # what loading takes may be this much more than said here
+_BEFORE: dict[Verdict, str] = {"fits": "Needs", "tight": "Tight: needs", "too_large": "Will not fit: needs"}
 
 
 class Loading(Struct, frozen=True, kw_only=True):
@@ -64,10 +66,16 @@ class MemoryNeed(Struct, frozen=True, kw_only=True):
 
 
 class FreeMemory(NamedTuple):
-    """Bytes. ``graphics`` is None where models are computed by the processor."""
+    """Bytes. ``graphics`` is None where models are computed by the processor; ``shared`` says that it is
+    a part of ``ram``."""
 
     ram: int
     graphics: int | None = None
+    shared: bool = False
+
+    @property
+    def all(self) -> int:
+        return self.ram if self.graphics is None or self.shared else self.ram + self.graphics
 
 
 class Fit(Struct, frozen=True, kw_only=True):
@@ -136,28 +144,48 @@ def drafter_need(
 
 
 def fit(needed: int, free: FreeMemory) -> Fit:
-    """Whether ``needed`` bytes can be had; nobody is kept from trying."""
+    """Whether ``needed`` bytes can be had; nobody is kept from trying.
+
+    What graphics memory has no room for lies beside it, as in graphics_layers.
+    """
     wanted = round(needed * _DOUBT) + _SPARE
-    asked, ram = shown_bytes(needed), shown_bytes(free.ram)
-    if free.graphics is None:
-        available, there = free.ram, f"{ram} are free"
-    else:
-        available = free.ram + free.graphics
-        there = f"{shown_bytes(free.graphics)} of graphics memory and {ram} are free"
-    if wanted <= (free.ram if free.graphics is None else free.graphics):
-        return Fit(verdict="fits", needed=needed, free=available, words=f"Needs about {asked}; {there}.")
-    if needed > available:
-        words = f"Will not fit: needs about {asked}; {there}."
-        return Fit(verdict="too_large", needed=needed, free=available, words=words)
-    words = f"Tight: needs about {asked}; {there}."
-    if free.graphics is not None:
-        words += " Some layers run on the processor, which is slower."
-    return Fit(verdict="tight", needed=needed, free=available, words=words)
+    on_graphics = free.graphics is not None and wanted <= free.graphics
+    if not on_graphics and free.graphics is not None and not free.shared:
+        wanted += _SPARE  # of the other memory
+    verdict: Verdict = "tight"
+    if needed > free.all:
+        verdict = "too_large"
+    elif on_graphics or wanted <= free.all:
+        verdict = "fits"
+    words = f"{_BEFORE[verdict]} about {shown_bytes(needed)}; {_there(free)}."
+    if free.graphics is not None and not on_graphics and verdict != "too_large":
+        words += _beside(max(0, free.graphics - _SPARE) / (max(1, needed) * _DOUBT))
+    return Fit(verdict=verdict, needed=needed, free=free.all, words=words)
 
 
-def free_memory(loaded: int = 0, graphics: int | None = None) -> FreeMemory:
+def graphics_layers(header: GgufHeader, need: MemoryNeed, free: Sequence[int], beside: int = 0) -> int:
+    """How many layers of a target graphics have room for: llama.cpp's ``n_gpu_layers``.
+
+    It counts from the last layer on, and the output as one more; embeddings stay with the processor.
+    ``free`` are bytes of each device, ``beside`` what a drafter takes there.
+    """
+    room = -beside * _DOUBT
+    for device in free:
+        room += max(0.0, device - _SPARE - need.compute * _DOUBT)
+    output, *layers = _layer_weights(header, need)
+    kept = (need.cache + need.states) / max(1, len(layers))
+    count = 0
+    for size in (output, *(layer + kept for layer in reversed(layers))):
+        room -= size * _DOUBT
+        if room < 0:
+            break
+        count += 1
+    return count
+
+
+def free_memory(graphics: int | None = None, *, shared: bool = False, loaded: int = 0) -> FreeMemory:
     """What this machine has free now; ``loaded`` bytes more when the present model has gone."""
-    return FreeMemory(psutil.virtual_memory().available + loaded, graphics)
+    return FreeMemory(psutil.virtual_memory().available + loaded, graphics, shared)
 
 
 def shown_bytes(size: int) -> str:
@@ -165,6 +193,43 @@ def shown_bytes(size: int) -> str:
     if size >= 1e9:
         return f"{size / 1e9:.1f} GB"
     return f"{max(1, round(size / 1e6)):,} MB" if size else "0 MB"
+
+
+def _there(free: FreeMemory) -> str:
+    ram = shown_bytes(free.ram)
+    if free.graphics is None:
+        return f"{ram} are free"
+    graphics = shown_bytes(free.graphics)
+    if free.shared:
+        return f"{ram} are free, {graphics} of it for graphics"
+    return f"{graphics} of graphics memory and {ram} are free"
+
+
+def _beside(share: float) -> str:
+    """What becomes of a model that graphics have room for such a share of."""
+    if share < 0.01:
+        return " There is no room in graphics memory: the processor computes it, which is slower."
+    return (
+        f" About {share:.0%} of it goes into graphics memory; "
+        "the processor computes the rest, which is slower."
+    )
+
+
+def _layer_weights(header: GgufHeader, need: MemoryNeed) -> list[int]:
+    """Bytes of the output and of each layer; even shares where the header does not list them all."""
+    blocks = header.number("{arch}.block_count") or 0
+    if not header.complete or (header.number("split.count") or 1) > 1:
+        return [need.weights // (blocks + 1)] * (blocks + 1)
+    layers = [0] * blocks
+    for tensor in header.tensors:
+        start, _, rest = tensor.name.partition(".")
+        number = rest.partition(".")[0]
+        if start == "blk" and number.isdecimal() and int(number) < blocks:
+            layers[int(number)] += tensor.size
+    # Where embeddings are the output too, the device gets a copy of them.
+    outputs = [header.tensor(f"{name}.weight") for name in ("output", "token_embd")]
+    output = next((tensor.size for tensor in outputs if tensor is not None), 0)
+    return [output, *layers]
 
 
 def _n_ctx(shape: MemoryShape, loading: Loading) -> int:

@@ -14,7 +14,7 @@ from model_store.catalog import Catalog, CatalogEntry, CatalogTarget, matches
 from model_store.check import check_use
 from model_store.drafter_choice import DrafterChoice, Drafters
 from model_store.fingerprint import tokenizer_fingerprint
-from model_store.fit import Fit, FreeMemory, Loading, fit, free_memory, target_need
+from model_store.fit import Fit, FreeMemory, Loading, fit, target_need
 from model_store.hub import Hub, HubFile, RepoLink, parse_repo
 from model_store.offer_lookup import Lookup, OfferError
 from model_store.quantisation import rank
@@ -79,7 +79,7 @@ class Offers:
         quantisation: str | None = None,
         drafter: str = "auto",
         loading: Loading = Loading(),
-        free: FreeMemory | None = None,
+        free: FreeMemory,
         cancelled: Callable[[], bool] = lambda: False,
     ) -> Offer:
         """``text`` is an id or title of the catalogue, a repository, or a link to one or to a file in it.
@@ -88,8 +88,7 @@ class Offers:
         in the same repository, a link to one elsewhere, "inside" for MTP heads in the target, or a kind.
         Raises OfferError, HubError and ModelFileError, all in words for a person.
         """
-        memory = free if free is not None else free_memory()
-        lookup = Lookup(self._hub, self._headers, loading, memory, cancelled)
+        lookup = Lookup(self._hub, self._headers, loading, free, cancelled)
         entry = self._catalog.find(text)
         link = self._link(text, entry)
         repository, files = lookup.listing(link)
@@ -115,7 +114,7 @@ class Offers:
             targets=targets,
             drafter=pick.chosen,
             drafters=pick.all,
-            fit=fit(target.needed + (pick.chosen.needed if pick.chosen is not None else 0), memory),
+            fit=fit(target.needed + (pick.chosen.needed if pick.chosen is not None else 0), free),
             why=pick.why,
             fingerprint=tokenizer_fingerprint(gguf.header),
             notices=(*_notices(meant, files, named, target), *drafters.notices),

@@ -15,7 +15,7 @@ from model_store.download_folder import DownloadFolder
 from model_store.download_job import JobProgress
 from model_store.download_queue import DownloadQueue
 from model_store.drafting_kind import heads_inside
-from model_store.fit import Fit, Loading, drafter_need, fit, free_memory, target_need
+from model_store.fit import Fit, FreeMemory, Loading, drafter_need, fit, free_memory, target_need
 from model_store.foreign import ANOTHER_FOLDER, find_foreign, read_folder
 from model_store.hub import Hub, HubError, HubFile, HubHit
 from model_store.imported import Imported, ImportedModels
@@ -75,9 +75,11 @@ class Store:
         own_catalog: Path,
         on_event: Callable[[Event], None] = lambda event: None,
         hub: Hub | None = None,
+        free: Callable[[], FreeMemory] = free_memory,
     ) -> None:
         """``cache`` and ``imported`` are the files that keep what was scanned, and what was imported;
-        ``catalog`` is the one that comes along, ``own_catalog`` the person's."""
+        ``catalog`` is the one that comes along, ``own_catalog`` the person's. ``free`` says how much
+        memory a model may take, and may take its time."""
         self.models = models = models.absolute()
         self.hub = hub or Hub()
         self.imported = ImportedModels(imported)
@@ -86,6 +88,7 @@ class Store:
         self._catalog, self._own_catalog = catalog, own_catalog
         self._headers = RemoteHeaders(self.hub)
         self._on_event = on_event
+        self._free = free
         self._cache = ScanCache(cache)
         self._lock = threading.Lock()
         self._queue: DownloadQueue | None = None
@@ -182,7 +185,7 @@ class Store:
         if drafter is not None:
             size = sum(part.stat().st_size for part in parts_of(drafter) if part.exists())
             needed += drafter_need(read_model_file(drafter), header, loading, size).total
-        return fit(needed, free_memory())
+        return fit(needed, self._free())
 
     def disk_use(self) -> DiskUse:
         return disk_use(self.models, self.models / HIDDEN / "downloads")
@@ -253,7 +256,12 @@ class Store:
     ) -> Offer:
         """What Get would download, as in Offers. Raises OfferError, HubError and ModelFileError."""
         return Offers(self.hub, self.catalog(), self._headers).offer(
-            text, quantisation=quantisation, drafter=drafter, loading=loading, cancelled=cancelled
+            text,
+            quantisation=quantisation,
+            drafter=drafter,
+            loading=loading,
+            free=self._free(),
+            cancelled=cancelled,
         )
 
     def get(self, offer: Offer) -> JobProgress:

@@ -14,6 +14,7 @@ import pytest
 
 from app import paths
 from app.cli import main
+from app.protocol import Device
 from model_store.bundled import default_drafter
 from model_store.starter import STARTER_NAME
 from tests.model_store.local_hub import Fault, LocalHub
@@ -132,6 +133,26 @@ def test_get_brings_a_model_and_its_drafter(run: Run, hub: LocalHub, tmp_path: P
     assert row["drafter"] == str(folder / "eagle3-Model.gguf")
     assert ", with eagle3-Model\n" in run("list")[1]
     assert default_drafter(tmp_path, folder / "Model-Q4_0.gguf") == folder / "eagle3-Model.gguf"
+
+
+def test_graphics_memory_counts_and_only_get_asks_for_it(
+    run: Run, hub: LocalHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def ask_devices() -> tuple[Device, ...]:
+        asked.append("asked")
+        return (Device("CUDA0", "A card", "gpu", 8 * 10**9, 10**10),)
+
+    monkeypatch.setattr("app.models_command.ask_devices", ask_devices)
+    write_pair(hub, tmp_path)
+    run("list")
+    run("search", REPO)
+    assert not asked
+    status, out, _ = run("get", REPO, "--dry-run")
+    assert status == 0
+    assert "; 8.0 GB of graphics memory and " in out
+    assert asked == ["asked"]
 
 
 def test_dry_run_says_what_there_is_and_downloads_nothing(run: Run, hub: LocalHub, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from app.protocol import (
     Cancel,
     ChatMessage,
     Chunk,
+    Device,
     Done,
     DrafterReport,
     DraftingParams,
@@ -78,6 +79,7 @@ TO_WORKER: list[ToWorker] = [
 ]
 FROM_WORKER: list[FromWorker] = [
     Hello(protocol.PROTOCOL_VERSION, "fake", 77),
+    Hello(protocol.PROTOCOL_VERSION, "llama.cpp", 77, (Device("CUDA0", "A card", "gpu", 7, 2**40),)),
     LoadProgress(1, 0.25),
     Loaded(1, REPORT),
     Unloaded(2),

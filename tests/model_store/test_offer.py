@@ -12,7 +12,7 @@ import pytest
 from model_store.catalog import Catalog, CatalogDrafter, CatalogEntry, CatalogTarget
 from model_store.check import ModelFileError, read_model_file
 from model_store.fingerprint import tokenizer_fingerprint
-from model_store.fit import FreeMemory, Loading, fit, shown_bytes
+from model_store.fit import FreeMemory, Loading
 from model_store.hub import Hub, HubError
 from model_store.offer import Offer, Offers
 from model_store.offer_lookup import OfferError
@@ -372,47 +372,3 @@ def test_the_fingerprint_is_the_one_that_the_file_will_have(world: World) -> Non
     path = world.model()
     world.put(REPO, m__Q4_0=path)
     assert world.offer().fingerprint == tokenizer_fingerprint(read_model_file(path))
-
-
-# ---- verdicts on memory
-
-GB = 10**9
-
-
-@pytest.mark.parametrize(
-    ("free", "verdict", "words"),
-    [
-        (FreeMemory(8 * GB), "fits", "Needs about 5.0 GB; 8.0 GB are free."),
-        (FreeMemory(5_500_000_000), "tight", "Tight: needs about 5.0 GB; 5.5 GB are free."),
-        (FreeMemory(4 * GB), "too_large", "Will not fit: needs about 5.0 GB; 4.0 GB are free."),
-        (
-            FreeMemory(16 * GB, 8 * GB),
-            "fits",
-            "Needs about 5.0 GB; 8.0 GB of graphics memory and 16.0 GB are free.",
-        ),
-        (
-            FreeMemory(16 * GB, 4 * GB),
-            "tight",
-            "Tight: needs about 5.0 GB; 4.0 GB of graphics memory and 16.0 GB are free. "
-            "Some layers run on the processor, which is slower.",
-        ),
-        (
-            FreeMemory(0, 4 * GB),
-            "too_large",
-            "Will not fit: needs about 5.0 GB; 4.0 GB of graphics memory and 0 MB are free.",
-        ),
-    ],
-)
-def test_verdicts_come_with_numbers(free: FreeMemory, verdict: str, words: str) -> None:
-    found = fit(5 * GB, free)
-    assert (found.verdict, found.words) == (verdict, words)
-    assert (found.needed, found.free) == (5 * GB, free.ram + (free.graphics or 0))
-
-
-def test_sizes_are_shown_as_downloads_are() -> None:
-    assert [shown_bytes(size) for size in (0, 1, 98_362_432, 2_590_000_000)] == [
-        "0 MB",
-        "1 MB",
-        "98 MB",
-        "2.6 GB",
-    ]
