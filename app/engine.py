@@ -32,6 +32,7 @@ from app.text_kind import repeated_share
 from drafting.auto_chain import AutoChain
 from drafting.chain import Chain
 from drafting.controller import Controller
+from drafting.cost import CostCurve
 from drafting.distribution import Noise
 from drafting.drafter import Drafter, Interrupted
 from drafting.exact import ExactRows
@@ -104,6 +105,10 @@ class LoadedModel(Protocol):
     @property
     def controller(self) -> Controller | None:
         """Decides in automatic mode; None where there is nothing to decide."""
+
+    @property
+    def costs(self) -> CostCurve | None:
+        """What its passes cost, learned while running; None where nobody measures."""
 
     @property
     def threads(self) -> ThreadCount | None:
@@ -199,9 +204,7 @@ class Engine:
             with self._lock:
                 self._cancelled.discard(request.request_id)
         self._model = model
-        controller = model.controller
-        costs = controller.costs if controller is not None else None
-        self._loop = Loop(model.target, self._clock, costs, model.threads)
+        self._loop = Loop(model.target, self._clock, model.costs, model.threads)
         self._slots = Slots(model.target, _SLOTS)
         return model.report
 
@@ -373,6 +376,7 @@ class Engine:
             accepted=step.accepted,
             silence=step.silence,
             elapsed_s=self._clock() - started if started is not None else 0.0,
+            speedup=request.sequence.stats.speedup,
             notices=self._notices(request),
         )
 

@@ -29,6 +29,8 @@ from app.protocol import (
     ModelReport,
     SamplingParams,
 )
+from drafting.controller import Controller
+from drafting.cost import CostCurve
 from drafting.distribution import Distribution
 from drafting.drafter import NO_DRAFT, Draft, Drafter, Draw, Interrupted
 from drafting.exact import ExactRows
@@ -47,7 +49,7 @@ class FakeModel:
     n_batch = 512
     n_outputs = 65
     history = None
-    controller = None  # the script says what is drafted
+    controller: Controller | None = None  # the script says what is drafted
     threads = None
 
     def __init__(self, script: FakeScript, request: Load, progress: Callable[[float], bool]) -> None:
@@ -61,6 +63,8 @@ class FakeModel:
         self._n_prompt = 0
         self._outputs: list[int] = []  # positions of the last pass that asked for logits
         self._load(script, progress)
+        plain = script.plain_tokens_per_second
+        self._costs = _PlainCost({1: 1 / plain}) if plain is not None else None
         name = Path(request.model_path).stem
         draft = request.draft_model_path
         self.report = ModelReport(
@@ -118,6 +122,10 @@ class FakeModel:
     def links(self, drafting: DraftingParams, sampling: SamplingParams) -> Sequence[Drafter]:
         drafts = itertools.cycle(self._reply.drafts)
         return [_Prompter(self, drafts, self._reply)] if drafting.links else []
+
+    @property
+    def costs(self) -> CostCurve | None:
+        return self._costs if self.controller is None else self.controller.costs
 
     def exact_rows(self) -> ExactRows:
         return ExactRows(1, self.n_outputs)
@@ -183,6 +191,13 @@ class FakeModel:
         token = self._ids.setdefault(piece, len(self._ids) + 2)
         self._texts[token] = piece
         return token
+
+
+class _PlainCost(CostCurve):
+    """Keeps to the script, however long the passes take."""
+
+    def observe(self, rows: int, seconds: float) -> None:
+        pass
 
 
 class _Prompter:

@@ -35,7 +35,8 @@ class FakeReply(Struct, frozen=True, kw_only=True):
 
 class FakeScript(Struct, frozen=True, kw_only=True):
     """Answers are given in turn and start over. ``noise_bytes`` are written to stderr and to fd 1
-    before the worker is ready; ``load_s`` is how long a load takes. ``devices`` are said to be there."""
+    before the worker is ready; ``load_s`` is how long a load takes. ``devices`` are said to be there.
+    ``plain_tokens_per_second`` is what plain decoding is said to reach, None where nobody measured it."""
 
     replies: tuple[FakeReply, ...] = (FakeReply(),)
     load_s: float = 0.0
@@ -44,3 +45,4 @@ class FakeScript(Struct, frozen=True, kw_only=True):
     noise_bytes: int = 0
     n_ctx: int = 100_000
     devices: tuple[Device, ...] = ()
+    plain_tokens_per_second: float | None = None

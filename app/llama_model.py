@@ -137,8 +137,8 @@ class LlamaModel:
             static = self._load_lookup_cache(notices)
             self._drafters, reports = self._make_drafters(static, notices)
             seconds, back = pass_seconds(context, CALIBRATION_S)
-            costs = CostCurve(seconds, repeats=made.dropping == "repeat", back=back)
-            self.controller = Controller(costs, self._draft_costs)
+            self.costs = CostCurve(seconds, repeats=made.dropping == "repeat", back=back)
+            self.controller = Controller(self.costs, self._draft_costs)
             self.threads = ThreadCount(context.options.n_threads, self._use_threads)
         except BaseException:
             self.close()

@@ -294,6 +294,7 @@ class Chunk(Struct, frozen=True, tag=True, kw_only=True):
     accepted: int = 0
     silence: Silence | None = None  # why there was no draft, where there could have been one
     elapsed_s: float = 0.0  # since the request started, on the worker's clock
+    speedup: float | None = None  # of the answer so far, as Statistics tells it
     notices: tuple[str, ...] = ()  # a link that was switched off or paused while it was at it
 
 

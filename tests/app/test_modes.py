@@ -121,6 +121,19 @@ def test_case_b01(drafting: DraftingParams, reason: str, seed: int) -> None:
     assert sum(drafted[CHANGE + 150 :]) > 200  # and it drafts again
     stats = done([end]).stats
     assert stats.undrafted[reason] == sum(1 for c in chunks if c.silence and c.silence.reason == reason)
+    # What the window shows while it streams ends at what the whole answer comes to.
+    assert chunks[-1].speedup == stats.speedup
+    known = [chunk.speedup for chunk in chunks if chunk.speedup is not None]
+    assert len(known) == len(chunks) - 1 and known[-1] > 1
+
+
+def test_a_script_says_what_plain_decoding_would_reach() -> None:
+    reply = FakeReply(text="word " * 60, tokens_per_second=FAST, drafts=((4, 3),), drafters=("map-k",))
+    bench = Bench(reply, plain_tokens_per_second=50.0)
+    bench.load()
+    stats = done(bench.ask("Hi")).stats
+    assert stats.plain_s == pytest.approx((stats.completion_tokens - stats.first_pass_tokens) / 50)
+    assert stats.speedup is not None and stats.speedup > 1
 
 
 # ---- the floor
