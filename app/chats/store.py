@@ -1,0 +1,502 @@
+"""All chats: the list in memory, their messages when asked for, and a thread that writes to disk."""
+
+from __future__ import annotations
+
+import collections
+import logging
+import threading
+import time
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from app.chats.chat import Chat
+from app.chats.conversation import Conversation
+from app.chats.database import Changes, Database, FoundText, backups
+from app.chats.errors import ChatsError
+from app.chats.ids import new_id
+from app.chats.message import Message
+from app.chats.repair import Repair, open_or_repair, repair
+from app.chats.rows import chat_row, message_row, read_chat, read_message, read_struct
+from app.chats.sampling import BUILT_IN, Preset
+from app.chats.search_text import parse_query
+from app.chats.writer import Writer
+
+log = logging.getLogger(__name__)
+
+BACKUP_AGE_S = 7 * 24 * 3600.0
+INTERRUPTED = "Slipstream ended while this was being written."
+_KEPT_OPEN = 8
+_LAST_OPEN = "last_open"
+_RUNNING = "running"
+
+
+class StoreNews(Struct, frozen=True):
+    """Something to tell a person. ``error`` is set when chats are not being saved, ``saved`` when
+    they are again; ``reload``: the list of chats has to be shown anew."""
+
+    text: str
+    error: ChatsError | None = None
+    saved: bool = False
+    reload: bool = False
+
+
+class ChatStore:
+    """Chats belong to the thread that made the store: it changes them, then says what to keep.
+
+    Nothing here waits for a disk but reading a chat that is not in memory. What goes wrong with the
+    file is news (``take_news``), and the chats go on in memory.
+    """
+
+    def __init__(
+        self,
+        path: Path | None = None,
+        on_news: Callable[[], None] = lambda: None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """``path`` None keeps everything in memory only. ``on_news`` is called, from whatever thread,
+        when there is something for ``take_news``. Raises nothing for what is wrong with the file."""
+        self._path = path
+        self._clock = clock
+        self._on_news = on_news
+        self._news: collections.deque[StoreNews] = collections.deque()
+        self._chats: dict[int, Chat] = {}
+        self._deleted: dict[int, Chat] = {}
+        # Those looked at lately, and those that somebody still holds: there must never be two of one.
+        self._conversations: OrderedDict[int, Conversation] = OrderedDict()
+        self._held: weakref.WeakValueDictionary[int, Conversation] = weakref.WeakValueDictionary()
+        self._presets: dict[str, Preset] = {}
+        self._facts: dict[str, str] = {}
+        self._database: Database | None = None
+        self._database_lock = threading.RLock()
+        self._repaired = False
+        self._writer: Writer | None = None
+        self.problem: ChatsError | None = None
+        """Why chats are not being saved, None while they are."""
+        if path is not None:
+            self._open(path)
+
+    # ---- the list
+
+    def chats(self) -> list[Chat]:
+        """All but the deleted: the pinned ones first, then those that were written to last."""
+        return sorted(
+            self._chats.values(), key=lambda chat: (chat.pinned, chat.updated_at, chat.id), reverse=True
+        )
+
+    def folders(self) -> list[str]:
+        """The folders that have a chat in them, by name."""
+        return sorted({chat.folder for chat in self._chats.values() if chat.folder}, key=str.casefold)
+
+    def get(self, chat_id: int) -> Chat | None:
+        """A chat that is not deleted."""
+        return self._chats.get(chat_id)
+
+    def __contains__(self, chat: object) -> bool:
+        return isinstance(chat, Chat) and self._chats.get(chat.id) is chat
+
+    def __len__(self) -> int:
+        return len(self._chats)
+
+    @property
+    def last_open(self) -> int | None:
+        """The id of the chat that was shown last, if it is still there."""
+        text = self._facts.get(_LAST_OPEN, "")
+        return int(text) if text.isdigit() and int(text) in self._chats else None
+
+    @last_open.setter
+    def last_open(self, chat_id: int | None) -> None:
+        value = "" if chat_id is None else str(chat_id)
+        if self._facts.get(_LAST_OPEN, "") != value:
+            self._facts[_LAST_OPEN] = value
+            self._put(Changes(facts={_LAST_OPEN: value}))
+
+    # ---- messages
+
+    def conversation(self, chat: Chat) -> Conversation:
+        """What was said in ``chat``; the same object each time. Raises ChatsError when it cannot be
+        read."""
+        known = self._held.get(chat.id)
+        if known is None:
+            messages = self._read_messages(chat.id)
+            known = Conversation(messages, leaf=chat.leaf, started_at=chat.created_at)
+        self._hold(chat, known)
+        return known
+
+    def search(self, text: str, most: int = 100) -> list[FoundText]:
+        """Where all words of ``text`` stand, the newest first, one place for each chat. Any text will
+        do. May be called from another thread; a later search ends an earlier one, which returns [].
+        Raises ChatsError."""
+        if self._database is None:
+            return self._search_memory(text, most)
+        return self._read(lambda database: database.search(parse_query(text), most), [])
+
+    # ---- keeping
+
+    def add(self, chat: Chat, conversation: Conversation | None = None) -> None:
+        """Keep a chat from now on, with what has been said in it."""
+        conversation = conversation or Conversation(started_at=chat.created_at)
+        self._chats[chat.id] = chat
+        self._hold(chat, conversation)
+        self.keep(chat, *conversation.everything)
+
+    def keep(self, chat: Chat, *messages: Message, removed: Iterable[Message] = ()) -> None:
+        """Write the chat as it is now together with these messages, in one step."""
+        if chat.id not in self._chats and chat.id not in self._deleted:
+            return
+        changes = Changes(chats={chat.id: chat_row(chat)})
+        changes.messages.update({message.id: message_row(chat.id, message) for message in messages})
+        changes.messages.update({message.id: None for message in removed})
+        self._put(changes)
+
+    def keep_soon(self, chat: Chat, message: Message | None = None) -> None:
+        """Write the chat, or this message of it that grows, within a second or so."""
+        if self._writer is None or chat.id not in self._chats:
+            return
+        if message is None:
+            self._writer.put_soon(chat.id, lambda: Changes(chats={chat.id: chat_row(chat)}))
+        else:
+            id, growing = message.id, message
+            self._writer.put_soon(id, lambda: Changes(messages={id: message_row(chat.id, growing)}))
+
+    def touch(self, chat: Chat) -> None:
+        """Something was said in it: it moves to the top of the list."""
+        chat.updated_at = max(self._clock(), chat.updated_at)
+
+    def delete(self, chat: Chat) -> None:
+        """Take it off the list; ``restore`` brings it back as long as the program runs."""
+        if self._chats.pop(chat.id, None) is None:
+            return
+        chat.deleted_at = self._clock()
+        self._deleted[chat.id] = chat
+        self._put(Changes(chats={chat.id: chat_row(chat)}))
+
+    def restore(self, chat_id: int) -> Chat | None:
+        """Undo ``delete``. None for a chat that is not there any more."""
+        chat = self._deleted.pop(chat_id, None)
+        if chat is not None:
+            chat.deleted_at = None
+            self._chats[chat.id] = chat
+            self.keep(chat)
+        return chat
+
+    def duplicate(self, chat: Chat) -> Chat:
+        """A copy of the chat with all its branches. Raises ChatsError when it cannot be read."""
+        source = self.conversation(chat)
+        now = self._clock()
+        copy = msgspec.structs.replace(
+            chat,
+            id=new_id(),
+            title=chat.title,
+            pinned=False,
+            draft="",
+            created_at=now,
+            updated_at=now,
+        )
+        messages, ids = copied(source.everything)
+        copy.leaf = ids.get(source.leaf.id) if source.leaf is not None else None
+        self.add(copy, Conversation(messages, leaf=copy.leaf, started_at=copy.created_at))
+        return copy
+
+    # ---- presets
+
+    def presets(self) -> list[Preset]:
+        """Those that come with the program, then a person's own by name."""
+        return [*BUILT_IN, *sorted(self._presets.values(), key=lambda preset: preset.name.casefold())]
+
+    def keep_preset(self, preset: Preset) -> None:
+        """Add a person's own, or change the one of the same name. Raises ValueError for a name that
+        is empty or of one that comes with the program."""
+        name = preset.name.strip()
+        if not name or any(name.casefold() == built_in.name.casefold() for built_in in BUILT_IN):
+            raise ValueError("a preset needs a name of its own")
+        preset = msgspec.structs.replace(preset, name=name, own=True)
+        self._presets[name] = preset
+        self._put(Changes(presets={name: msgspec.json.encode(preset).decode()}))
+
+    def drop_preset(self, name: str) -> None:
+        """Chats that use it keep its values."""
+        if self._presets.pop(name, None) is not None:
+            self._put(Changes(presets={name: None}))
+
+    # ---- the file
+
+    @property
+    def saved(self) -> bool:
+        """Everything is on disk."""
+        return self._writer is not None and self._writer.idle
+
+    def take_news(self) -> list[StoreNews]:
+        """What happened since the last time. Call it from the thread that owns the chats."""
+        news: list[StoreNews] = []
+        while self._news:
+            news.append(self._news.popleft())
+        for one in news:
+            if one.error is not None:
+                self.problem = one.error
+            elif one.saved:
+                self.problem = None
+            if one.reload:
+                self._reload()
+        return news
+
+    def retry(self) -> None:
+        """Try again to write what could not be written."""
+        if self._writer is not None:
+            self._writer.retry()
+
+    def flush(self, timeout: float = 10.0) -> bool:
+        """Wait until everything is on disk; False when it is not by then."""
+        return self._writer is not None and self._writer.flush(timeout)
+
+    def close(self) -> bool:
+        """Write what is left and end; False when something could not be written."""
+        written = True
+        if self._writer is not None:
+            self._put(Changes(facts={_RUNNING: None}))
+            written = self._writer.close()
+            self._writer = None
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+        return written
+
+    # ---- inside: opening
+
+    def _open(self, path: Path) -> None:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._database, repaired = open_or_repair(path)
+            crashed = self._load(self._database)
+        except ChatsError as error:
+            self._go_without(error)
+            return
+        except OSError as error:
+            self._go_without(
+                ChatsError("read_only", f"Your chats cannot be opened: {error.strerror or error}.")
+            )
+            return
+        self._writer = Writer(self._write, self._saving_changed)
+        self._put(Changes(facts={_RUNNING: "1"}))
+        if repaired is not None:
+            self._repaired = True
+            self._tell(StoreNews(repaired.words))
+        self._recover()
+        self._writer.run_idle(self._look_after if not crashed else self._look_closely)
+
+    def _load(self, database: Database) -> bool:
+        """Read the lists; whether the program ended last time without closing the file."""
+        self._chats = {}
+        for id, data in database.chats():
+            chat = read_chat(id, data)
+            if chat is not None:
+                self._chats[id] = chat
+        self._presets = {}
+        for name, data in database.presets():
+            preset = read_struct(data, Preset)
+            if preset is not None:
+                self._presets[name] = msgspec.structs.replace(preset, name=name, own=True)
+        self._facts = database.facts()
+        return _RUNNING in self._facts
+
+    def _go_without(self, error: ChatsError) -> None:
+        log.warning("chats are kept in memory only: %s", error.__cause__ or error)
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+        self.problem = error
+        self._tell(
+            StoreNews(f"{error.message} What you write now is kept until you close Slipstream.", error=error)
+        )
+
+    def _recover(self) -> None:
+        """Answers that were being written when the program ended are marked so."""
+        assert self._database is not None
+        changes = Changes()
+        for id, chat, parent, data in self._database.unfinished():
+            message = read_message(id, parent, data)
+            if message is not None and chat in self._chats:
+                interrupt(message)
+                changes.messages[id] = message_row(chat, message)
+        if changes:
+            self._put(changes)
+            self._tell(
+                StoreNews(
+                    "Slipstream ended while an answer was being written. What there was of it is kept, "
+                    "and you can let it continue."
+                )
+            )
+
+    def _look_after(self) -> None:
+        """What may be done in the background once after the start."""
+        database = self._database
+        if database is None:
+            return
+        try:
+            database.purge()
+            newest = next(iter(backups(database.path)), None)
+            if newest is None or self._clock() - newest.stat().st_mtime > BACKUP_AGE_S:
+                database.backup("backup")
+        except (ChatsError, OSError) as error:
+            log.info("the chats could not be looked after: %s", error)
+
+    def _look_closely(self) -> None:
+        """The same after a crash: a file that cannot be trusted is neither purged nor copied."""
+        database = self._database
+        if database is None:
+            return
+        try:
+            database.check()
+        except ChatsError as error:
+            if error.kind == "damaged":
+                self._repair(database)
+            return
+        self._look_after()
+
+    # ---- inside: reading and writing
+
+    def _read(self, ask: Callable[[Database], list], otherwise: list) -> list:  # type: ignore[type-arg]
+        database = self._database
+        if database is None:
+            return otherwise
+        try:
+            return ask(database)
+        except ChatsError as error:
+            if self._database is database and not (error.kind == "damaged" and self._repair(database)):
+                raise
+        # It was repaired, by this call or while it ran.
+        database = self._database
+        return ask(database) if database is not None else otherwise
+
+    def _write(self, changes: Changes) -> None:
+        """On the writer's thread."""
+        with self._database_lock:
+            database = self._database
+            if database is None:
+                raise ChatsError("damaged", "The file of your chats is damaged.")
+            try:
+                database.write(changes)
+            except ChatsError as error:
+                if error.kind != "damaged" or not self._repair(database):
+                    raise
+                assert self._database is not None
+                self._database.write(changes)
+
+    def _repair(self, damaged: Database) -> bool:
+        """Once for each start: what fails again is not the file's fault. Whether there is a good file
+        now."""
+        with self._database_lock:
+            if self._database is not damaged:
+                return self._database is not None
+            if self._repaired:
+                return False
+            self._repaired = True
+            damaged.close()
+            result: Repair
+            try:
+                self._database, result = repair(damaged.path)
+            except ChatsError as error:
+                self._database = None
+                self._tell(StoreNews(error.message, error=error))
+                return False
+        self._tell(StoreNews(result.words, reload=True))
+        return True
+
+    def _reload(self) -> None:
+        """After a repair: the list is what the new file has, and what is in memory beside."""
+        database = self._database
+        if database is None:
+            return
+        try:
+            saved = {id: read_chat(id, data) for id, data in database.chats()}
+        except ChatsError:
+            return
+        for id, chat in saved.items():
+            if chat is not None and id not in self._chats and id not in self._deleted:
+                self._chats[id] = chat
+        # What memory knows is better than what was saved from the damaged file.
+        for chat in list(self._chats.values()):
+            conversation = self._held.get(chat.id)
+            self.keep(chat, *(conversation.everything if conversation is not None else ()))
+
+    def _read_messages(self, chat_id: int) -> list[Message]:
+        messages: list[Message] = []
+        for id, parent, data in self._read(lambda database: database.messages(chat_id), []):
+            message = read_message(id, parent, data)
+            if message is not None:
+                if message.in_progress:
+                    interrupt(message)
+                messages.append(message)
+        return messages
+
+    def _hold(self, chat: Chat, conversation: Conversation) -> None:
+        """Have it in memory; of those that were not looked at lately only what is not on disk stays."""
+        self._held[chat.id] = self._conversations[chat.id] = conversation
+        self._conversations.move_to_end(chat.id)
+        if self._writer is not None and self._writer.idle:
+            while len(self._conversations) > _KEPT_OPEN:
+                self._conversations.popitem(last=False)
+
+    def _put(self, changes: Changes) -> None:
+        if self._writer is not None:
+            self._writer.put(changes)
+
+    def _saving_changed(self, error: ChatsError | None) -> None:
+        if error is None:
+            self._tell(StoreNews("Your chats are saved again.", saved=True))
+        else:
+            self._tell(
+                StoreNews(
+                    f"{error.message} What is on the screen is not saved yet; it is kept until you close "
+                    "Slipstream and tried again.",
+                    error=error,
+                )
+            )
+
+    def _tell(self, news: StoreNews) -> None:
+        self._news.append(news)
+        self._on_news()
+
+    def _search_memory(self, text: str, most: int) -> list[FoundText]:
+        words = text.casefold().split()
+        found: list[FoundText] = []
+        for chat in self.chats() if words else ():
+            if all(word in chat.label.casefold() for word in words):
+                found.append(FoundText(chat.id, None, chat.label, ()))
+                continue
+            conversation = self._held.get(chat.id)
+            for message in reversed(conversation.everything if conversation is not None else ()):
+                said = message.text
+                if all(word in said.casefold() for word in words):
+                    found.append(FoundText(chat.id, message.id, " ".join(said[:120].split()), ()))
+                    break
+        return found[:most]
+
+
+def interrupt(message: Message) -> None:
+    """Mark an answer that was being written when the program ended."""
+    message.state = "interrupted"
+    message.problem = INTERRUPTED
+
+
+def copied(messages: Iterable[Message]) -> tuple[list[Message], dict[int, int]]:
+    """The same messages with ids of their own, parents first, and the new id of each old one."""
+    ids: dict[int, int] = {}
+    copies: list[Message] = []
+    for message in messages:
+        ids[message.id] = new_id()
+        copies.append(
+            msgspec.structs.replace(
+                message,
+                id=ids[message.id],
+                parent=ids.get(message.parent) if message.parent is not None else None,
+                pieces=list(message.pieces),
+            )
+        )
+        if copies[-1].in_progress:
+            interrupt(copies[-1])
+    return copies, ids
