@@ -76,8 +76,8 @@ def hub_error(error: Exception, *, repo: str, endpoint: str, now: float = 0.0) -
     if isinstance(error, OfflineModeIsEnabled):
         return HubError(
             "offline",
-            "Offline mode is on, so the Hub is not asked: unset HF_HUB_OFFLINE and start again. "
-            "Models on this computer work without it.",
+            "Offline mode is on, so the Hub is not asked: turn it off in the settings, and unset "
+            "HF_HUB_OFFLINE where that is set. Models on this computer work without it.",
         )
     if isinstance(error, HfHubHTTPError):
         return _status_error(error, repo, endpoint, now)

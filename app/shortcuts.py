@@ -1,0 +1,57 @@
+"""The window's actions and the keys for them. Keys are text as Qt writes it, such as "Ctrl+Shift+N"."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+
+class Action(Struct, frozen=True):
+    """``keys`` by default; "" has none. On a Mac, Qt shows and takes Ctrl as Command."""
+
+    name: str
+    title: str
+    keys: str = ""
+
+
+ACTIONS: tuple[Action, ...] = (
+    Action("palette", "Command palette", "Ctrl+K"),
+    Action("new_chat", "New chat", "Ctrl+N"),
+    Action("search_chats", "Search chats", "Ctrl+Shift+F"),
+    Action("stop", "Stop the answer, or back to the chat", "Esc"),
+    Action("chats", "Chats", "Ctrl+1"),
+    Action("models", "Models", "Ctrl+2"),
+    Action("speed", "Speed", "Ctrl+3"),
+    Action("settings", "Settings", "Ctrl+,"),
+    Action("find", "Search on this page", "Ctrl+F"),
+    Action("zoom_in", "Larger text", "Ctrl++"),
+    Action("zoom_out", "Smaller text", "Ctrl+-"),
+    Action("zoom_reset", "Text as large as usual", "Ctrl+0"),
+    Action("reload_model", "Load the model again"),
+    Action("unload_model", "Take the model out of memory"),
+    Action("quit", "Quit", "Ctrl+Q"),
+)
+
+
+def chosen_keys(own: Mapping[str, str]) -> dict[str, str]:
+    """The keys of every action by name; ``own`` are those that a person chose."""
+    return {action.name: own.get(action.name, action.keys) for action in ACTIONS}
+
+
+def conflict(own: Mapping[str, str], name: str, keys: str) -> Action | None:
+    """The other action that has these keys already."""
+    if not keys:
+        return None
+    taken = chosen_keys(own)
+    return next(
+        (action for action in ACTIONS if action.name != name and taken[action.name].lower() == keys.lower()),
+        None,
+    )
+
+
+def with_keys(own: Mapping[str, str], name: str, keys: str) -> dict[str, str]:
+    """``own`` with other keys for one action; what is as by default is not kept."""
+    default = next(action.keys for action in ACTIONS if action.name == name)
+    rest = {other: chosen for other, chosen in own.items() if other != name}
+    return rest if keys == default else {**rest, name: keys}
