@@ -1,0 +1,1 @@
+"""What surrounds the pages: one instance, the remembered window, tray, palette, logs, about."""
