@@ -6,23 +6,20 @@ import argparse
 import json
 from collections.abc import Callable, Sequence
 
-from app import paths
+from app import local_store
 from app.cli import USAGE_ERROR, UsageError
 from app.devices import ask_devices, usable_memory
-from app.local_models import imported_file, models_folder, scan_cache_file
 from app.models_get import job_row, run_get
 from app.models_search import search
 from app.settings import SettingsFile
+from app.store_problem import store_problem
 from app.terminal import note, printable
-from model_store.check import ModelFileError
-from model_store.download import DownloadError
 from model_store.fit import shown_bytes
 from model_store.hub_error import HubError
-from model_store.imported import Imported, ImportedError
+from model_store.imported import Imported
 from model_store.library import ModelEntry
 from model_store.offer_lookup import OfferError
 from model_store.pairs import Pairs
-from model_store.removal import RemovalError
 from model_store.store import Event, Store, StoreError
 from model_store.verification import FileCheck
 
@@ -31,15 +28,9 @@ _BAD = ("damaged", "missing", "unreadable")
 
 
 def open_store(on_event: Callable[[Event], None] = lambda event: None) -> Store:
-    """The store of the person's models folder, which must be closed."""
-    return Store(
-        models_folder(SettingsFile().load()),
-        cache=scan_cache_file(),
-        imported=imported_file(),
-        catalog=paths.assets_dir() / "catalog.json",
-        own_catalog=paths.data_dir() / "catalog.json",
-        on_event=on_event,
-        free=lambda: usable_memory(ask_devices()),
+    """The store by the person's settings, which must be closed."""
+    return local_store.open_store(
+        SettingsFile().load(), free=lambda: usable_memory(ask_devices()), on_event=on_event
     )
 
 
@@ -58,16 +49,14 @@ def _guarded(run: Callable[[], int]) -> int:
     """The status of ``run``; what went wrong becomes one line."""
     try:
         return run()
-    except (OfferError, StoreError) as error:
-        raise UsageError(printable(str(error))) from error
-    except HubError as error:
-        note(f"{error.message} {error.link}" if error.link else error.message)
-        return USAGE_ERROR if error.kind == "not_found" else 1
-    except (DownloadError, ImportedError, ModelFileError, RemovalError) as error:
-        note(str(error))
-    except OSError as error:
-        note(f"{error.filename or 'the disk'}: {(error.strerror or type(error).__name__).lower()}")
-    return 1
+    except Exception as error:
+        problem = store_problem(error)
+        if problem is None:
+            raise
+        if isinstance(error, OfferError | StoreError):
+            raise UsageError(printable(problem.message)) from error
+        note(f"{problem.message} {problem.link}" if problem.link else problem.message)
+        return USAGE_ERROR if isinstance(error, HubError) and error.kind == "not_found" else 1
 
 
 def _list(store: Store, options: argparse.Namespace) -> int:

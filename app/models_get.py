@@ -11,11 +11,13 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from app.cli import INTERRUPTED, UsageError
+from app.duration_words import time_left
+from app.local_store import loading
 from app.settings import SettingsFile
 from app.terminal import clear_bar, printable, show_bar
 from model_store.download_job import JobProgress
 from model_store.drafting_kind import NOUNS
-from model_store.fit import Loading, shown_bytes
+from model_store.fit import shown_bytes
 from model_store.offer import Offer
 from model_store.offer_lookup import OfferError
 from model_store.repo_link import parse_repo
@@ -57,9 +59,9 @@ def run_get(options: argparse.Namespace, open_store: Callable[[Callable[[Event],
 def _offer(store: Store, options: argparse.Namespace) -> Offer | None:
     """What to get; None for a link to a file that is no chat model. Raises OfferError, HubError and
     ModelFileError."""
-    loading = Loading(n_ctx=SettingsFile().load().n_ctx)
+    planned = loading(SettingsFile().load())
     try:
-        return store.offer(options.name, quantisation=options.quant, drafter=options.drafter, loading=loading)
+        return store.offer(options.name, quantisation=options.quant, drafter=options.drafter, loading=planned)
     except OfferError as error:
         link = parse_repo(options.name, store.hub.endpoint)
         is_file = link is not None and (link.path or "").lower().endswith(".gguf")
@@ -136,7 +138,7 @@ class _Watch:
         rate = sum(j.rate for j in jobs if j.state == "active")
         words = f"{shown_bytes(received)} of {shown_bytes(size)}"
         if rate > 0:
-            words += f", {shown_bytes(round(rate))}/s, {_left((size - received) / rate)}"
+            words += f", {shown_bytes(round(rate))}/s, {time_left((size - received) / rate)}"
         show_bar(sys.stderr, received, size, words)
 
     def _show_end(self, job: JobProgress) -> None:
@@ -186,9 +188,3 @@ def job_row(job: JobProgress) -> dict[str, object]:
             for file in job.files
         ],
     }
-
-
-def _left(seconds: float) -> str:
-    if seconds >= 5400:
-        return f"{seconds / 3600:.1f} h left"
-    return f"{seconds / 60:.0f} min left" if seconds >= 90 else f"{seconds:.0f} s left"

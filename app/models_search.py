@@ -8,7 +8,6 @@ import json
 import msgspec
 
 from app.terminal import printable
-from model_store.catalog import CatalogEntry
 from model_store.fit import shown_bytes
 from model_store.hub import HubHit
 from model_store.repo_link import parse_repo
@@ -24,7 +23,7 @@ def search(store: Store, options: argparse.Namespace) -> int:
         files = store.repository(link.repo, link.revision)
         print(msgspec.json.encode(files).decode() if options.json else _repository(files))
         return 0
-    known = [entry for entry in store.catalog().entries if _has(entry, text)]
+    known = store.catalog().search(text)
     if options.json:
         hits = store.search(text, options.limit)
         rows = [_row(hit) for hit in hits]
@@ -40,11 +39,6 @@ def search(store: Store, options: argparse.Namespace) -> int:
     if not hits and not known:
         print("Neither the catalogue nor the Hub has a GGUF model of such a name.")
     return 0
-
-
-def _has(entry: CatalogEntry, text: str) -> bool:
-    said = f"{entry.id} {entry.title} {entry.description}".casefold()
-    return all(word in said for word in text.casefold().split())
 
 
 def _row(hit: HubHit) -> dict[str, object]:

@@ -86,6 +86,15 @@ class Catalog(Struct, frozen=True):
         wanted = text.strip().casefold()
         return next((each for each in self.entries if wanted in (each.id, each.title.casefold())), None)
 
+    def search(self, text: str) -> list[CatalogEntry]:
+        """Those of whose id, title and description all words of ``text`` are a part, in any case."""
+        words = text.casefold().split()
+        return [
+            entry
+            for entry in self.entries
+            if all(word in f"{entry.id} {entry.title} {entry.description}".casefold() for word in words)
+        ]
+
 
 def load_catalog(builtin: Path, own: Path | None = None) -> Catalog:
     """The catalogue in the assets with a person's own entries, of which one replaces another of its id.

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from model_store.catalog import CatalogDrafter, matches
 from model_store.check import ModelFileError
 from model_store.drafting_kind import NOUNS, DraftKind, heads_inside
-from model_store.fit import drafter_need, fit
+from model_store.fit import MemoryNeed, drafter_need, fit
 from model_store.hub import HubError, HubFile, RepoLink, parse_repo
 from model_store.offer_lookup import Lookup, OfferError
 from model_store.pairing import check_pair
@@ -28,8 +28,8 @@ _NGRAM = "n-gram drafting works without one"
 class DrafterChoice(Struct, frozen=True, kw_only=True):
     """A drafter. ``inside``: the target brings it, so that there are no files.
 
-    ``problem`` says why it cannot be used with the target, once that is ``checked``. ``needed`` are
-    bytes of memory beside the target; for one that was not checked, its size.
+    ``problem`` says why it cannot be used with the target, once that is ``checked``. ``need`` is what it
+    takes in memory beside the target, known once it was checked.
     """
 
     kind: DraftKind
@@ -37,10 +37,15 @@ class DrafterChoice(Struct, frozen=True, kw_only=True):
     label: str = ""
     files: tuple[HubFile, ...] = ()
     size: int = 0
-    needed: int = 0
+    need: MemoryNeed | None = None
     inside: bool = False
     checked: bool = False
     problem: str | None = None
+
+    @property
+    def needed(self) -> int:
+        """Bytes of memory; for one that was not checked, its size."""
+        return self.need.total if self.need is not None else self.size
 
 
 class DrafterPick(Struct, frozen=True, kw_only=True):
@@ -139,7 +144,6 @@ class Drafters:
                     label=variant.label,
                     files=variant.files,
                     size=variant.size,
-                    needed=variant.size,
                 )
             )
         return True
@@ -155,7 +159,7 @@ class Drafters:
         except ModelFileError as error:
             return replace(candidate, checked=True, problem=str(error))
         need = drafter_need(drafter.header, self._target.header, self._lookup.loading, candidate.size)
-        return replace(candidate, kind=kind, needed=need.total, checked=True)
+        return replace(candidate, kind=kind, need=need, checked=True)
 
     def _number(self, wanted: str) -> int:
         """Where the drafter that a person named is on the list. Raises OfferError and HubError."""

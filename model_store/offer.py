@@ -14,7 +14,7 @@ from model_store.catalog import Catalog, CatalogEntry, CatalogTarget, matches
 from model_store.check import check_use
 from model_store.drafter_choice import DrafterChoice, Drafters
 from model_store.fingerprint import tokenizer_fingerprint
-from model_store.fit import Fit, FreeMemory, Loading, fit, target_need
+from model_store.fit import Fit, FreeMemory, Loading, MemoryNeed, fit, target_need
 from model_store.hub import Hub, HubFile, RepoLink, parse_repo
 from model_store.offer_lookup import Lookup, OfferError
 from model_store.quantisation import rank
@@ -23,13 +23,18 @@ from model_store.repository_files import FileGroup, RepositoryFiles, Variant
 
 
 class TargetChoice(Struct, frozen=True, kw_only=True):
-    """One quantisation. ``needed`` are bytes of memory without a drafter of its own; so is ``fit``."""
+    """One quantisation. ``need`` is what it takes in memory without a drafter of its own; so is ``fit``."""
 
     label: str
     files: tuple[HubFile, ...]
     size: int
-    needed: int
+    need: MemoryNeed
     fit: Fit
+
+    @property
+    def needed(self) -> int:
+        """Bytes of memory."""
+        return self.need.total
 
 
 class Offer(Struct, frozen=True, kw_only=True):
@@ -142,14 +147,14 @@ def _targets(group: FileGroup, named: CatalogTarget | None, lookup: Lookup) -> t
     choices = []
     for variant in [each for each in group.variants if matches(each.first.path, pattern)] or group.variants:
         header = lookup.headers.outline(variant.first)
-        needed = target_need(header, lookup.loading, variant.size, heads=group.heads > 0).total
+        need = target_need(header, lookup.loading, variant.size, heads=group.heads > 0)
         choices.append(
             TargetChoice(
                 label=variant.label,
                 files=variant.files,
                 size=variant.size,
-                needed=needed,
-                fit=fit(needed, lookup.free),
+                need=need,
+                fit=fit(need.total, lookup.free),
             )
         )
     return tuple(choices)

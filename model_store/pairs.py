@@ -40,6 +40,14 @@ class Pairs:
         path = self._models / drafter
         return path if path.is_file() else None
 
+    def all(self) -> dict[Path, Path]:
+        """The drafter of each target that has one, whether or not the files are there."""
+        return {
+            self._models / target: self._models / drafter
+            for target, drafter in self._read().items()
+            if ".." not in (*PurePosixPath(target).parts, *PurePosixPath(drafter).parts)
+        }
+
     def pair(self, target: Path, drafter: Path | None) -> None:
         """Load ``drafter`` with ``target`` from now on; None: none. Raises OSError, and ValueError for a
         file outside the models folder."""

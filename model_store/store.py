@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Literal
 
 from model_store.catalog import Catalog, CatalogEntry, add_entry, load_catalog, remove_entry
-from model_store.check import describe_os_error, read_model_file, shown_name
+from model_store.check import describe_os_error, shown_name
 from model_store.disk_use import DiskUse, disk_use
 from model_store.download_folder import DownloadFolder
 from model_store.download_job import JobProgress
 from model_store.download_queue import DownloadQueue
-from model_store.drafting_kind import heads_inside
-from model_store.fit import Fit, FreeMemory, Loading, drafter_need, fit, free_memory, target_need
+from model_store.fit import FreeMemory, Loading, free_memory
 from model_store.foreign import ANOTHER_FOLDER, find_foreign, read_folder
 from model_store.hub import Hub, HubError, HubFile, HubHit
 from model_store.imported import Imported, ImportedModels
@@ -24,6 +23,7 @@ from model_store.local_path import HIDDEN
 from model_store.manifest import Manifest, Manifests
 from model_store.offer import Offer, Offers
 from model_store.pairs import Pairs
+from model_store.readiness import Readiness, readiness
 from model_store.remote_header import RemoteHeaders
 from model_store.removal import Removed, remove_model
 from model_store.repo_link import parse_repo
@@ -174,18 +174,21 @@ class Store:
         stop = stop or StopSignal()
         return [verify_file(part, self.manifests.read(part), stop) for part in parts_of(entry.path)]
 
-    def fit(self, entry: ModelEntry, drafter: Path | None = None, loading: Loading = Loading()) -> Fit:
-        """Whether a model, with the heads inside it or with ``drafter``, fits into the memory that is free.
+    def readiness(self, entry: ModelEntry, drafter: Path | None, loading: Loading = Loading()) -> Readiness:
+        """How a model will run with ``drafter``, None for what is inside it. Raises ModelFileError."""
+        return readiness(entry, drafter, loading, self._free())
 
-        Raises ModelFileError.
-        """
-        header = read_model_file(entry.path)
-        heads = drafter is None and heads_inside(header) > 0
-        needed = target_need(header, loading, entry.size_bytes, heads=heads).total
-        if drafter is not None:
-            size = sum(part.stat().st_size for part in parts_of(drafter) if part.exists())
-            needed += drafter_need(read_model_file(drafter), header, loading, size).total
-        return fit(needed, self._free())
+    def free_memory(self) -> FreeMemory:
+        """What a model may take now."""
+        return self._free()
+
+    def leftovers(self) -> int:
+        """Bytes in the models folder of downloads that no program goes on with."""
+        return sum(size for _, size in DownloadFolder(self.models).leftovers())
+
+    def clean_up(self) -> int:
+        """Delete them. Returns the bytes that freed. Raises OSError."""
+        return DownloadFolder(self.models).sweep()
 
     def disk_use(self) -> DiskUse:
         return disk_use(self.models, self.models / HIDDEN / "downloads")

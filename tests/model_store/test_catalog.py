@@ -189,3 +189,11 @@ def test_a_newer_file_stays_as_it_is(own: Path) -> None:
 def test_a_missing_file_is_said_in_words(tmp_path: Path) -> None:
     loaded = load_catalog(tmp_path / "gone.json")
     assert loaded.notices == ("The catalogue gone.json cannot be read: no such file or directory.",)
+
+
+def test_search_finds_words_in_any_order_and_case() -> None:
+    catalog = load_catalog(paths.assets_dir() / "catalog.json")
+    found = catalog.search("gemma E2B")
+    assert found and all("e2b" in entry.id for entry in found)
+    assert catalog.search("E2B gemma") == found
+    assert catalog.search("no such model") == []

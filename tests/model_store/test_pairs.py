@@ -70,3 +70,14 @@ def test_damaged_file_pairs_nothing_and_can_be_written_anew(models: Path, conten
     assert paired_drafter(models / "a/m.gguf") is None
     Pairs(models).pair(models / "a/m.gguf", models / "a/d.gguf")
     assert paired_drafter(models / "a/m.gguf") == models / "a/d.gguf"
+
+
+def test_all_pairs_are_told_at_once(tmp_path: Path) -> None:
+    pairs = Pairs(tmp_path)
+    assert pairs.all() == {}
+    pairs.pair(tmp_path / "a/m.gguf", tmp_path / "a/d.gguf")
+    pairs.pair(tmp_path / "n.gguf", tmp_path / "a/d.gguf")
+    assert pairs.all() == {
+        tmp_path / "a/m.gguf": tmp_path / "a/d.gguf",
+        tmp_path / "n.gguf": tmp_path / "a/d.gguf",
+    }

@@ -301,7 +301,9 @@ def test_model_and_its_drafter_come_in_one_job_and_stay_together(
     assert store.find("eagle3-Model").kind == "drafter"
     assert default_drafter(tmp_path / "none", model_path) == drafter_path
     assert check_drafter(model_path, drafter_path) == "eagle3"
-    alone, together = (store.fit(store.find("Model-Q4_0"), drafter) for drafter in (None, drafter_path))
+    alone, together = (
+        store.readiness(store.find("Model-Q4_0"), drafter).fit for drafter in (None, drafter_path)
+    )
     # Before the download the headers themselves count as weights.
     assert together.needed == pytest.approx(offer.fit.needed, rel=0.01)
     assert alone.needed == pytest.approx(offer.target.needed, rel=0.01)
