@@ -18,9 +18,10 @@ _GRACE = 5.0  # seconds for what is already ending
 
 @pytest.fixture(autouse=True)
 def private_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """No test reads or writes the person's own settings, chats and models."""
+    """No test reads or writes the person's own settings, chats, models and access token."""
     home = tmp_path / "slipstream-home"
     monkeypatch.setenv("SLIPSTREAM_HOME", str(home))
+    monkeypatch.setenv("HF_TOKEN_PATH", str(home / "hub-token"))
     return home
 
 

@@ -31,6 +31,7 @@ def main(engine_command: Sequence[str] = WORKER_COMMAND) -> int:
     settings_file = SettingsFile()
     settings = settings_file.load()
     theme = Theme(application, settings.theme)
+    theme.apply(settings)
     window = MainWindow(theme, settings_file, settings, engine_command)
     signals = _Signals(window)
     window.show()

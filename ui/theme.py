@@ -1,4 +1,4 @@
-"""The colours and measures of the window, and the switch between light and dark."""
+"""The colours, sizes and room of the window, and the switch between light and dark."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from PySide6.QtGui import QColor, QFont, QFontDatabase, QPalette
 from PySide6.QtWidgets import QApplication
 
 from app import paths
+from app.settings import Settings
 
 Choice = Literal["system", "light", "dark"]
 
@@ -19,6 +20,7 @@ STEP = 4
 RADIUS = 8
 FONT_PX = 13
 SMALL_PX = 12
+TITLE_PX = 20
 MEASURE = 760
 LINE_HEIGHT = 1.5
 
@@ -123,8 +125,39 @@ TEXT_PAIRS: tuple[tuple[str, str], ...] = (
 )
 
 
+class Measures(Struct, frozen=True, kw_only=True):
+    """Sizes that a person can change: of text in percent, and how much room lines of lists have."""
+
+    zoom: int = 100
+    compact: bool = False
+
+    @property
+    def row_px(self) -> int:
+        """Height of one line of a list."""
+        return scaled_px(24 if self.compact else 32, self.zoom)
+
+    @property
+    def gap_px(self) -> int:
+        """Room above and below what is in a row that is higher than a line."""
+        return STEP if self.compact else 2 * STEP
+
+    # Roles of the style sheet
+
+    @property
+    def small_size(self) -> str:
+        return f"{scaled_px(SMALL_PX, self.zoom)}px"
+
+    @property
+    def title_size(self) -> str:
+        return f"{scaled_px(TITLE_PX, self.zoom)}px"
+
+    @property
+    def item_padding(self) -> str:
+        return "3px" if self.compact else "6px"
+
+
 class Theme(QObject):
-    """The theme in force. ``changed`` is sent after palette and style sheet were put in place."""
+    """The theme in force. ``changed`` is sent after palette, fonts and style sheet were put in place."""
 
     changed = Signal()
 
@@ -140,12 +173,27 @@ class Theme(QObject):
         self._choice = choice
         self._sheet = (paths.assets_dir() / "styles" / "slipstream.qss").read_text(encoding="utf-8")
         application.setStyle("Fusion")
-        font = application.font()
-        font.setPixelSize(FONT_PX)
-        application.setFont(font)
+        self._desktop_family = application.font().family()
+        self._family = ""
         self.tokens = LIGHT
+        self.measures = Measures()
+        self._set_font()
         self._put(self._wanted())
         application.styleHints().colorSchemeChanged.connect(self.follow)
+
+    def apply(self, settings: Settings) -> None:
+        """Take theme, font, text size and density from the settings."""
+        measures = Measures(zoom=settings.zoom, compact=settings.density == "compact")
+        resized = (measures, settings.font_family) != (self.measures, self._family)
+        self.measures, self._family = measures, settings.font_family
+        if resized:
+            self._set_font()
+        before = self.tokens
+        if settings.theme != self._choice:
+            self.choose(settings.theme)
+        if resized and self.tokens is before:
+            self._put(before)
+            self.changed.emit()
 
     def choose(self, choice: Choice) -> None:
         self._choice = choice
@@ -170,7 +218,13 @@ class Theme(QObject):
     def _put(self, tokens: Tokens) -> None:
         self.tokens = tokens
         self._application.setPalette(palette(tokens))
-        self._application.setStyleSheet(style_sheet(self._sheet, tokens))
+        self._application.setStyleSheet(style_sheet(self._sheet, tokens, self.measures))
+
+    def _set_font(self) -> None:
+        font = self._application.font()
+        font.setFamily(self._family or self._desktop_family)
+        font.setPixelSize(scaled_px(FONT_PX, self.measures.zoom))
+        self._application.setFont(font)
 
     def colour(self, role: str) -> QColor:
         value: str = getattr(self.tokens, role)
@@ -209,27 +263,44 @@ def palette(tokens: Tokens) -> QPalette:
     return result
 
 
-def style_sheet(template: str, tokens: Tokens) -> str:
-    """``template`` with each @role replaced by its colour; an unknown role is an error of ours."""
-    return re.sub(r"@(\w+)", lambda match: str(getattr(tokens, match[1])), template)
+def style_sheet(template: str, tokens: Tokens, measures: Measures = Measures()) -> str:
+    """``template`` with each @role replaced by its colour or size; an unknown role is an error of ours."""
+
+    def value(match: re.Match[str]) -> str:
+        source = tokens if match[1] in tokens.__struct_fields__ else measures
+        return str(getattr(source, match[1]))
+
+    return re.sub(r"@(\w+)", value, template)
 
 
-def code_font(size_px: int = FONT_PX) -> QFont:
+def scaled_px(size_px: int, zoom: int) -> int:
+    return max(1, round(size_px * zoom / 100))
+
+
+def _like(base: QFont, size_px: int) -> int:
+    """``size_px`` is for text of FONT_PX; ``base`` may be larger or smaller, as the person likes it."""
+    return round(size_px * base.pixelSize() / FONT_PX) if base.pixelSize() > 0 else size_px
+
+
+def code_font(size_px: int | None = None) -> QFont:
+    """In pixels as they are; None is as large as the other text."""
     font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
-    font.setPixelSize(size_px)
+    font.setPixelSize(size_px if size_px is not None else _like(QApplication.font(), FONT_PX))
     font.setStyleHint(QFont.StyleHint.Monospace)
     return font
 
 
-def small_font(base: QFont) -> QFont:
-    font = QFont(base)
-    font.setPixelSize(SMALL_PX)
+def small_font(base: QFont | None = None) -> QFont:
+    """Of ``base``, which has the usual size; None is the window's own font."""
+    font = QFont(base or QApplication.font())
+    font.setPixelSize(_like(font, SMALL_PX))
     return font
 
 
-def numbers_font(base: QFont, size_px: int = SMALL_PX) -> QFont:
-    """``base`` with digits of one width, so that nothing moves while they change."""
-    font = QFont(base)
-    font.setPixelSize(size_px)
+def numbers_font(base: QFont | None = None, size_px: int = SMALL_PX) -> QFont:
+    """``base`` with digits of one width, so that nothing moves while they change; None is the window's own
+    font."""
+    font = QFont(base or QApplication.font())
+    font.setPixelSize(_like(font, size_px))
     font.setFeature(QFont.Tag("tnum"), 1)
     return font

@@ -45,9 +45,9 @@ def _theme(qapp: QApplication) -> Theme:
 
 @pytest.fixture
 def theme(_theme: Theme) -> Iterator[Theme]:
-    _theme.choose("light")
+    _theme.apply(Settings(theme="light"))
     yield _theme
-    _theme.choose("light")
+    _theme.apply(Settings(theme="light"))
 
 
 @pytest.fixture

@@ -6,12 +6,25 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QPalette
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QLabel
+from pytestqt.qtbot import QtBot
 
 import ui
 from app import paths
+from app.settings import Settings
 from ui.speed import drafters
-from ui.theme import DARK, LIGHT, TEXT_PAIRS, Theme, Tokens, style_sheet
+from ui.theme import (
+    DARK,
+    LIGHT,
+    TEXT_PAIRS,
+    Theme,
+    Tokens,
+    code_font,
+    numbers_font,
+    small_font,
+    style_sheet,
+)
+from ui.widgets.quiet_button import QuietButton
 
 
 def contrast(first: str, second: str) -> float:
@@ -84,3 +97,40 @@ def test_the_desktops_choice_is_followed_live(theme: Theme, qapp: QApplication) 
     assert heard == [DARK, LIGHT]  # what was chosen counts
     qapp.styleHints().colorSchemeChanged.disconnect(following.follow)
     following.deleteLater()
+
+
+def test_text_size_font_and_density_hold_at_once(theme: Theme, qapp: QApplication, qtbot: QtBot) -> None:
+    label, button = QLabel("Wörter"), QuietButton(theme, "copy", "Copy")
+    small = QLabel("small")
+    small.setProperty("role", "small")
+    for widget in (label, button, small):
+        qtbot.addWidget(widget)
+        widget.show()
+    family = qapp.font().family()
+    before = (label.fontMetrics().height(), small.fontMetrics().height(), button.sizeHint())
+    heard: list[int] = []
+    theme.changed.connect(lambda: heard.append(theme.measures.zoom))
+    theme.apply(Settings(theme="light", zoom=200, density="compact", font_family="Monospace"))
+    assert heard == [200]
+    assert qapp.font().pixelSize() == 26 and qapp.font().family() == "Monospace"
+    assert label.fontMetrics().height() > 1.5 * before[0]
+    assert small.fontMetrics().height() > 1.5 * before[1]
+    assert button.sizeHint().width() > before[2].width() and button.sizeHint().height() > before[2].height()
+    assert theme.measures.row_px == 48
+    assert "padding: 3px 24px 3px 12px" in qapp.styleSheet()
+    theme.apply(Settings(theme="dark"))
+    assert heard == [200, 100]
+    assert (qapp.font().pixelSize(), qapp.font().family()) == (13, family)
+    assert theme.measures.row_px == 32
+    assert label.fontMetrics().height() == before[0]
+    assert theme.tokens is DARK
+
+
+def test_fonts_follow_the_text_size(theme: Theme, qapp: QApplication) -> None:
+    sizes = []
+    for zoom in (100, 200):
+        theme.apply(Settings(theme="light", zoom=zoom))
+        sizes.append(
+            [small_font().pixelSize(), numbers_font(qapp.font()).pixelSize(), code_font().pixelSize()]
+        )
+    assert sizes == [[12, 12, 13], [24, 24, 26]]

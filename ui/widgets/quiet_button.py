@@ -19,18 +19,24 @@ class QuietButton(QToolButton):
         super().__init__(parent)
         self._theme = theme
         self._name = name
-        self.setFont(small_font(self.font()))
         self.setText(text)
         self.setAccessibleName(text)
-        theme.changed.connect(self.update)
+        self._resize()
+        theme.changed.connect(self._resize)
 
     def show_icon(self, name: str) -> None:
         self._name = name
         self.update()
 
+    def _resize(self) -> None:
+        self.setFont(small_font())
+        self.updateGeometry()
+        self.update()
+
     def sizeHint(self) -> QSize:
         words = self.fontMetrics().horizontalAdvance(self.text())
-        return QSize(_ICON + 2 * _PAD + (words + _GAP if words else 0), 24)
+        height = max(24, self.fontMetrics().height() + 8)
+        return QSize(_ICON + 2 * _PAD + (words + _GAP if words else 0), height)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         tokens = self._theme.tokens
