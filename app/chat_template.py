@@ -27,6 +27,8 @@ MAX_SOURCE_CHARS = 1_000_000
 MAX_OUTPUT_CHARS = 16_000_000
 MAX_SECONDS = 2.0
 MAX_MEMORY_BYTES = 512 * 1024 * 1024
+_AGAIN_S = 0.1
+_MOST_AGAIN = 100
 _MAX_REPEAT = 1_000_000
 _STATM = Path("/proc/self/statm")  # Linux: this process's size in pages
 _MAX_INT_BITS = 10_000  # no signal reaches Python inside a product of two huge numbers
@@ -112,14 +114,17 @@ class ChatTemplate:
         self.source = source
         self._tokens = {"bos_token": bos_token, "eos_token": eos_token}
         try:
-            with _deadline(MAX_SECONDS):
+            # What is constant in it is computed here already.
+            with _memory_cap(MAX_MEMORY_BYTES), _deadline(MAX_SECONDS):
                 self._template = _ENVIRONMENT.from_string(source)
         except jinja2.TemplateSyntaxError as error:
             raise TemplateError(f"line {error.lineno}: {error.message}") from error
         except _Deadline:
             raise TemplateError(f"reading it took over {MAX_SECONDS:g} seconds") from None
-        except (RecursionError, SyntaxError, MemoryError) as error:
+        except (RecursionError, SyntaxError) as error:
             raise TemplateError("it is nested too deep to be read") from error
+        except MemoryError as error:  # Python's parser says so of depth as well
+            raise TemplateError("it is nested too deep to be read, or wants too much memory") from error
         except Exception as error:  # such as a number of 5,000 digits
             raise TemplateError(f"{type(error).__name__}: {error}") from error
 
@@ -134,7 +139,7 @@ class ChatTemplate:
         pieces: list[str] = []
         size = 0
         try:
-            with _deadline(MAX_SECONDS), _memory_cap(MAX_MEMORY_BYTES):
+            with _memory_cap(MAX_MEMORY_BYTES), _deadline(MAX_SECONDS):
                 for piece in self._template.generate(
                     messages=[dict(m) for m in messages],
                     add_generation_prompt=add_generation_prompt,
@@ -165,25 +170,27 @@ def _deadline(seconds: float) -> Iterator[None]:
     """Raise _Deadline in this thread once ``seconds`` have passed, also inside an endless loop."""
     thread = ctypes.c_ulong(threading.get_ident())
     lock = threading.Lock()
-    over = False
+    over = threading.Event()
 
-    def fire() -> None:
-        with lock:
-            if not over:
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(_Deadline))
+    def watch() -> None:
+        # Where Python ignores what is raised, as in a finaliser, it has to be raised again.
+        for wait in (seconds, *[_AGAIN_S] * _MOST_AGAIN):
+            if over.wait(wait):
+                return
+            with lock:
+                if not over.is_set():
+                    ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(_Deadline))
 
-    timer = threading.Timer(seconds, fire)
-    timer.daemon = True
-    timer.start()
+    watcher = threading.Thread(target=watch, name="template deadline", daemon=True)
+    watcher.start()
     try:
         yield
     finally:
         with lock:
-            over = True
-        timer.cancel()
+            over.set()
         # One that was set but not yet raised must not surface in whatever runs next.
         ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, None)
-        timer.join()
+        watcher.join()
 
 
 @contextlib.contextmanager
