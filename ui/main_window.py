@@ -31,7 +31,7 @@ class MainWindow(QMainWindow):
         super().__init__()
         self._theme = theme
         self.session = Session(settings_file, settings, engine_command, self)
-        self.session.settings_changed.connect(lambda settings: theme.choose(settings.theme))
+        self.session.settings_changed.connect(theme.apply)
         self.setWindowTitle("Slipstream")
         self.setMinimumSize(QSize(360, 360))
         self.resize(1040, 760)
