@@ -17,7 +17,7 @@ _HEADS = {"eagle3": "EAGLE-3", "mtp": "MTP", "dflash": "DFlash", "dspark": "DSpa
 
 
 class EngineState(Struct, frozen=True, kw_only=True):
-    """``wanted`` is the file being loaded, ``report`` what the worker says is in memory."""
+    """``wanted`` is the file that answers, or would, ``report`` what the worker says is in memory."""
 
     phase: Phase = "no_model"
     wanted: str | None = None
@@ -34,6 +34,8 @@ class EngineState(Struct, frozen=True, kw_only=True):
             return f"Loading {visible(Path(self.wanted).stem)}"
         if self.phase == "failed" and self.wanted:
             return f"{visible(Path(self.wanted).stem)} could not be loaded"
+        if self.phase == "no_model" and self.wanted:
+            return f"{visible(Path(self.wanted).stem)} (not in memory)"
         return "Engine stopped" if self.phase == "lost" else "Choose a model"
 
     @property
