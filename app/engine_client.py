@@ -27,6 +27,7 @@ from app import paths, protocol
 from app.frames import FrameError, FrameWriter, StreamClosed, read_frame
 from app.process_exit import ProcessExit
 from app.protocol import (
+    Begun,
     Cancel,
     ChatMessage,
     Done,
@@ -168,6 +169,7 @@ class EngineClient:
         exact: bool = False,
         stop: Sequence[str] = (),
         grammar: Grammar | None = None,
+        begun: Begun | None = None,
         started_at: float | None = None,
     ) -> int:
         return self._request(
@@ -182,6 +184,7 @@ class EngineClient:
                 exact=exact,
                 stop=tuple(stop),
                 grammar=grammar,
+                begun=begun,
                 started_at=started_at,
             )
         )

@@ -94,6 +94,14 @@ class JsonSchema(Struct, frozen=True, tag_field="type", tag="json_schema"):
 Grammar = Gbnf | JsonSchema
 
 
+class Begun(Struct, frozen=True, kw_only=True):
+    """What there is already of an answer that is to go on from its end. Thoughts without a text have
+    not ended yet."""
+
+    text: str = ""
+    reasoning: str = ""
+
+
 class DraftingParams(Struct, frozen=True, kw_only=True):
     """Which drafters may speak and how many tokens a draft may hold.
 
@@ -147,7 +155,7 @@ class Generate(Struct, frozen=True, tag=True, kw_only=True):
     rounding could turn a token. ``started_at`` (Unix seconds)
     is when the conversation began: templates that print a date see that moment, so that the date
     does not change under the prefix cache. ``grammar`` is what the answer must follow; a model's
-    thoughts before it need not.
+    thoughts before it need not. With ``begun`` the events tell only of what comes after it.
     """
 
     request_id: int
@@ -160,6 +168,7 @@ class Generate(Struct, frozen=True, tag=True, kw_only=True):
     exact: bool = False
     stop: tuple[str, ...] = ()
     grammar: Grammar | None = None
+    begun: Begun | None = None
     started_at: float | None = None
 
 

@@ -6,18 +6,23 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, Qt, Signal
 
+from app import paths
+from app.chats.chat import Chat
+from app.chats.message import Message
+from app.chats.store import ChatStore
 from app.engine_client import WORKER_COMMAND, Event
 from app.local_models import models_folder
 from app.protocol import Piece
 from app.settings import Settings, SettingsFile
 from app.speed_history import BackgroundHistory, SpeedHistory
+from model_store.offline import set_offline
 from model_store.starter import starter_path
 from ui.chat.controller import Controller
-from ui.chat.conversation import Message
 from ui.chat.view import Problem
 from ui.engine_bridge import EngineBridge
+from ui.idle_unload import IdleUnload
 from ui.models.model_picker import ModelLibrary
 
 
@@ -33,12 +38,15 @@ class Session(QObject):
     grew = Signal(object, object)  # Message, Sequence[Piece]
     changed = Signal(object)  # Message
     replaced = Signal()  # another conversation is shown
+    chats_changed = Signal()  # which chats there are, or their order
+    chat_changed = Signal(object)  # Chat: its title, folder, settings, or whether it is being answered
     engine_changed = Signal()
     numbers_changed = Signal()
     noticed = Signal(str)
     problem_changed = Signal(object)  # Problem | None
     given_back = Signal(str)  # a message that could not be taken
     settings_changed = Signal(object)  # Settings
+    _store_news = Signal()  # comes from the thread that writes
 
     def __init__(
         self,
@@ -51,15 +59,21 @@ class Session(QObject):
         self._settings_file = settings_file
         self.bridge = EngineBridge(self._take, engine_command, self)
         self.history = BackgroundHistory(SpeedHistory(self.noticed.emit))
-        self.controller = Controller(self.bridge.client, settings, _Relay(self), self.history)
+        self.store = ChatStore(_chats_path(), self._store_news.emit)
+        self.controller = Controller(self.bridge.client, settings, _Relay(self), self.history, self.store)
+        self._store_news.connect(self.controller.take_store_news, Qt.ConnectionType.QueuedConnection)
         self.library = ModelLibrary(self.models_folder, self)
+        self.idle = IdleUnload(self)
+        set_offline(settings.offline)
 
     @property
     def settings(self) -> Settings:
         return self.controller.settings
 
     def start(self) -> None:
-        """Start the engine and load the chosen model, or the starter."""
+        """Show the last chat, start the engine and load the chosen model, or the starter."""
+        self.controller.chats.start()
+        self.controller.take_store_news()
         try:
             self.bridge.client.start()
         except OSError as error:
@@ -77,16 +91,23 @@ class Session(QObject):
 
     def close(self) -> None:
         """End the worker and write what is still to be written. For shutdown only."""
+        self.controller.close()
         self.bridge.close()
+        self.store.close()
         self.history.close()
         self.library.close()
 
     def models_folder(self) -> Path:
         return models_folder(self.settings)
 
-    def apply(self, settings: Settings) -> None:
-        """Put new settings in force and keep them; some need the model to be loaded again."""
-        self.controller.apply(settings)
+    def apply(self, settings: Settings, *, later: bool = False) -> None:
+        """Put new settings in force and keep them. Some need the model to be loaded again: at once, or
+        ``later``, before the next answer."""
+        moved = settings.models_folder != self.settings.models_folder
+        self.controller.apply(settings, later=later)
+        set_offline(settings.offline)
+        if moved:
+            self.library.refresh()
         self._keep(settings)
 
     def choose_model(self, path: str) -> None:
@@ -140,6 +161,12 @@ class _Relay:
     def conversation_replaced(self) -> None:
         self._session.replaced.emit()
 
+    def chats_changed(self) -> None:
+        self._session.chats_changed.emit()
+
+    def chat_changed(self, chat: Chat) -> None:
+        self._session.chat_changed.emit(chat)
+
     def engine_changed(self) -> None:
         self._session.engine_changed.emit()
 
@@ -154,3 +181,10 @@ class _Relay:
 
     def give_back(self, text: str) -> None:
         self._session.given_back.emit(text)
+
+
+def _chats_path() -> Path | None:
+    try:
+        return paths.data_dir() / "chats.db"
+    except OSError:
+        return None

@@ -32,6 +32,7 @@ BACKUP_AGE_S = 7 * 24 * 3600.0
 INTERRUPTED = "Slipstream ended while this was being written."
 _KEPT_OPEN = 8
 _LAST_OPEN = "last_open"
+_NEW_DRAFT = "new_draft"
 _RUNNING = "running"
 
 
@@ -110,10 +111,18 @@ class ChatStore:
 
     @last_open.setter
     def last_open(self, chat_id: int | None) -> None:
-        value = "" if chat_id is None else str(chat_id)
-        if self._facts.get(_LAST_OPEN, "") != value:
-            self._facts[_LAST_OPEN] = value
-            self._put(Changes(facts={_LAST_OPEN: value}))
+        self._note(_LAST_OPEN, "" if chat_id is None else str(chat_id))
+
+    @property
+    def new_draft(self) -> str:
+        """What was typed into a chat that is not in the list yet."""
+        return self._facts.get(_NEW_DRAFT, "")
+
+    @new_draft.setter
+    def new_draft(self, text: str) -> None:
+        self._facts[_NEW_DRAFT] = text
+        if self._writer is not None:
+            self._writer.put_soon(0, lambda: Changes(facts={_NEW_DRAFT: self._facts[_NEW_DRAFT]}))
 
     # ---- messages
 
@@ -224,6 +233,11 @@ class ChatStore:
             self._put(Changes(presets={name: None}))
 
     # ---- the file
+
+    @property
+    def saves(self) -> bool:
+        """There is a file to write to, be it one that cannot be written just now."""
+        return self._writer is not None
 
     @property
     def saved(self) -> bool:
@@ -440,6 +454,11 @@ class ChatStore:
         if self._writer is not None and self._writer.idle:
             while len(self._conversations) > _KEPT_OPEN:
                 self._conversations.popitem(last=False)
+
+    def _note(self, name: str, value: str) -> None:
+        if self._facts.get(name, "") != value:
+            self._facts[name] = value
+            self._put(Changes(facts={name: value}))
 
     def _put(self, changes: Changes) -> None:
         if self._writer is not None:

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from app.engine_client import WorkerLost
+from app.chats.chat import Chat
+from app.chats.message import Message
+from app.engine_client import Event, WorkerLost
 from app.process_exit import ProcessExit
 from app.protocol import (
     ChatMessage,
@@ -28,7 +30,6 @@ from app.settings import Settings, Verification
 from drafting.statistics import Statistics
 from tests.ui.test_live_numbers import report
 from ui.chat.controller import Controller
-from ui.chat.conversation import Message
 from ui.chat.view import Problem
 
 
@@ -70,6 +71,9 @@ class View:
         self.card: Problem | None = None
         self.given_back: list[str] = []
         self.numbers = 0
+        self.lists = 0
+        self.chats: list[int] = []
+        self.controller: Controller
 
     def message_added(self, message: Message) -> None:
         self.shown.append(message)
@@ -85,7 +89,13 @@ class View:
         pass
 
     def conversation_replaced(self) -> None:
-        self.shown.clear()
+        self.shown = list(self.controller.conversation.messages)
+
+    def chats_changed(self) -> None:
+        self.lists += 1
+
+    def chat_changed(self, chat: Chat) -> None:
+        self.chats.append(chat.id)
 
     def engine_changed(self) -> None:
         pass
@@ -108,7 +118,7 @@ class Bench:
 
     def __init__(self, settings: Settings | None = None, loaded: bool = True) -> None:
         self.engine, self.view = Engine(), View()
-        self.controller = Controller(self.engine, settings or Settings(), self.view)
+        self.controller = self.view.controller = Controller(self.engine, settings or Settings(), self.view)
         if loaded:
             self.controller.choose_model("/m/toy.gguf")
             self.controller.handle([Loaded(self.engine.ids, report())])
@@ -297,14 +307,44 @@ def test_the_workers_text_is_the_last_word(bench: Bench) -> None:
     assert bench.view.shown[-1] is answer
 
 
-def test_events_of_an_abandoned_answer_change_nothing(bench: Bench) -> None:
-    bench.controller.send("hi")
-    old = bench.chunk("old")
-    bench.controller.new_chat()
-    assert bench.engine.cancelled
-    bench.controller.send("new")
-    bench.controller.handle([old])
-    assert bench.view.grown == ""
+def test_an_answer_goes_on_where_it_is_while_another_chat_is_shown(bench: Bench) -> None:
+    controller = bench.controller
+    controller.send("hi")
+    first, events = controller.chat, (bench.started(), bench.chunk("old"))
+    controller.new_chat()
+    assert not bench.engine.cancelled and not controller.busy
+    assert controller.busy_chats == {first.id}
+    controller.handle(events)
+    assert bench.view.grown == "" and not bench.view.shown
+    assert controller.chats.open(first.id)
+    assert controller.busy
+    assert [message.text for message in bench.view.shown] == ["hi", "old"]
+    controller.handle([bench.chunk("er"), bench.done("older")])
+    assert bench.view.grown == "er"
+    assert not controller.busy_chats and first.id in bench.view.chats
+
+
+def test_chats_are_answered_in_turn_and_never_mixed(bench: Bench) -> None:
+    controller = bench.controller
+    controller.send("one")
+    first, one = controller.conversation, bench.request
+    controller.new_chat()
+    controller.send("two")
+    second, two = controller.conversation, bench.request
+    assert [message.content for message in bench.engine.generated[-1][1]] == ["two"]
+    assert len(controller.busy_chats) == 2
+
+    def said(request: int, text: str) -> list[Event]:
+        return [
+            Started(request_id=request, prompt_tokens=1, reused_tokens=0, seed=request),
+            Chunk(request_id=request, pieces=(Piece(text),), tokens=1),
+        ]
+
+    controller.handle([*said(one, "first"), *said(two, "second")])
+    assert bench.view.grown == "second"
+    controller.stop()
+    assert bench.engine.cancelled == [two]
+    assert [chat.messages[-1].text for chat in (first, second)] == ["first", "second"]
 
 
 def test_editing_the_last_message_replaces_it_and_its_answer(bench: Bench) -> None:
@@ -333,6 +373,7 @@ def test_settings_hold_from_the_next_message_and_only_some_load_again(bench: Ben
     assert options["sampling"].temperature == 0.0
     assert options["drafting"].links == ("cache",)
     assert options["max_tokens"] == 9
+    bench.controller.handle([bench.done("hello")])
     bench.controller.apply(Settings(n_ctx=512, draft_model="/m/d.gguf"))
     assert bench.engine.loads[-1][2] == "/m/d.gguf"
     assert bench.engine.loads[-1][3].n_ctx == 512
@@ -385,7 +426,9 @@ class Counted:
 
 def test_answers_that_ended_are_counted_once(bench: Bench) -> None:
     counted = Counted()
-    bench.controller = controller = Controller(bench.engine, Settings(), bench.view, counted)
+    bench.controller = bench.view.controller = controller = Controller(
+        bench.engine, Settings(), bench.view, counted
+    )
     controller.choose_model("/m/toy.gguf")
     controller.handle([Loaded(bench.engine.ids, report())])
     for reason in ("stop", "cancelled"):
@@ -395,5 +438,6 @@ def test_answers_that_ended_are_counted_once(bench: Bench) -> None:
     controller.handle([bench.started(), bench.failed("internal")])
     controller.send("hi")
     controller.new_chat()
-    controller.handle([bench.done("nobody waits for this", "cancelled")])
-    assert counted.answers == [("toy", "one"), ("toy", "one")]
+    controller.handle([bench.done("in another chat")])
+    controller.handle([replace(bench.done("nobody asked"), request_id=999)])
+    assert counted.answers == [("toy", "one"), ("toy", "one"), ("toy", "in another chat")]

@@ -1,183 +1,263 @@
-"""What happens in the window, without the window: the chat, the engine's events, what comes next."""
+"""What happens in the window, without the window: the chats, the engine's events, what comes next."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import Literal
 
+from app.chats.chat import Chat
+from app.chats.conversation import Conversation
+from app.chats.message import Message, RequestSettings
+from app.chats.store import ChatStore
+from app.chats.titles import title_of
 from app.engine_client import Event, WorkerLost
-from app.protocol import (
-    ChatMessage,
-    Chunk,
-    Done,
-    DraftingParams,
-    EngineOptions,
-    Failed,
-    Loaded,
-    LoadProgress,
-    ModelReport,
-    Piece,
-    PrefillProgress,
-    SamplingParams,
-    Started,
-)
+from app.protocol import Chunk, Done, Failed, Loaded, LoadProgress, Piece, PrefillProgress, Started
 from app.settings import Settings
-from ui.chat.conversation import Conversation, Message
+from ui.chat.chat_keeping import ChatKeeping
+from ui.chat.engine import AnswerCounter, Engine
+from ui.chat.in_flight import InFlight
+from ui.chat.model_loading import ModelLoading
 from ui.chat.view import Problem, View
 from ui.engine_state import EngineState
 from ui.speed.live_numbers import LiveNumbers
 
-
-class Engine(Protocol):
-    """The part of app.engine_client.EngineClient that is used here."""
-
-    def load(self, model_path: str, draft_model_path: str | None, options: EngineOptions) -> int: ...
-
-    def generate(
-        self,
-        messages: Sequence[ChatMessage],
-        *,
-        sampling: SamplingParams,
-        drafting: DraftingParams,
-        max_tokens: int | None,
-        reproducible: bool,
-        exact: bool,
-        started_at: float | None,
-    ) -> int: ...
-
-    def cancel(self, request_id: int) -> None: ...
-
-    def restart(self) -> None: ...
-
-
-class AnswerCounter(Protocol):
-    """The part of app.speed_history.BackgroundHistory that is used here."""
-
-    def record(self, model: ModelReport, done: Done) -> None: ...
+_MOST_MOVED = 40  # messages that are taken away and put there one by one
 
 
 class Controller:
-    """One chat with one engine. Events come in batches; the view hears of each change once."""
+    """All chats with one engine; one of them is shown. Events come in batches; the view hears of each
+    change once.
+
+    An answer goes on while another chat is shown. The engine gives one answer at a time; what is asked
+    meanwhile, in other chats, waits its turn.
+    """
 
     def __init__(
-        self, engine: Engine, settings: Settings, view: View, history: AnswerCounter | None = None
+        self,
+        engine: Engine,
+        settings: Settings,
+        view: View,
+        history: AnswerCounter | None = None,
+        store: ChatStore | None = None,
     ) -> None:
-        self.settings = settings
-        self.conversation = Conversation()
-        self.state = EngineState()
+        """Without a ``store`` chats are kept in memory only."""
+        self.store = store if store is not None else ChatStore()
+        self.chat = Chat()
+        """The chat that is shown; a new one is kept from its first message on."""
+        self.conversation = Conversation(started_at=self.chat.created_at)
+        """What was said in it."""
         self.numbers = LiveNumbers()
+        """Of the answer that is being written, whichever chat it is in, or of the last one."""
         self._engine = engine
         self._view = view
         self._history = history
-        self._load_id: int | None = None
-        self._request_id: int | None = None
-        self._answer: Message | None = None  # the one being written, or waiting for the model
+        self._in_flight: list[InFlight] = []
         self._editing: Message | None = None
-        self._fresh: list[Piece] = []
-        self._seen_notices: set[str] = set()
-        self._notices_of: str | None = None  # the model that they were about
-        self._told: str | None = None  # the last loss of the worker that a card already tells
         self._numbers_changed = False
-        self._engine_changed = False
+        self._loading = ModelLoading(
+            engine, view, settings, self._model_ready, self._fail_waiting, self._kept, self._writing
+        )
+        self.chats = ChatKeeping(self)
+        """What can be done with a chat as a whole: open, rename, delete, ..."""
 
-    # ---- what a person does
+    @property
+    def settings(self) -> Settings:
+        return self._loading.settings
+
+    @settings.setter
+    def settings(self, settings: Settings) -> None:
+        self._loading.settings = settings
+
+    @property
+    def state(self) -> EngineState:
+        return self._loading.state
+
+    @property
+    def view(self) -> View:
+        return self._view
+
+    # ---- what a person does in the chat that is shown
 
     @property
     def busy(self) -> bool:
-        """An answer is being written or waits for the model; the next message cannot be sent."""
-        return self._answer is not None
+        """An answer is being written here or waits its turn; the next message cannot be sent."""
+        return self._of(self.chat) is not None
+
+    @property
+    def busy_chats(self) -> frozenset[int]:
+        """Ids of the chats that are being answered or wait for it."""
+        return frozenset(flight.chat.id for flight in self._in_flight)
 
     def send(self, text: str) -> bool:
-        """False when the message was not taken and should stay where it was typed."""
-        if self.busy or not text.strip():
+        """Say ``text``, or put it in the place of the message being edited, as another version of it.
+        False when it was not taken and should stay where it was typed."""
+        if self.busy or not text.strip() or not self._can_ask():
             return False
-        if self.state.phase == "no_model":
-            self._view.problem(Problem("There is no model to answer yet.", "", ("choose",)))
-            return False
-        self._view.problem(None)
-        if self._editing is not None and self._editing in self.conversation.messages:
-            for message in reversed(self.conversation.truncate(self._editing)):
-                self._view.message_removed(message)
-        self._editing = None
-        self._view.message_added(self.conversation.add_user(text))
-        self._ask()
+        before = self.conversation.messages
+        editing, self._editing = self._editing, None
+        question = Message(role="user", pieces=[Piece(text)])
+        if editing is not None and editing in self.conversation:
+            self.conversation.add_version(editing, question)
+        else:
+            self.conversation.add(question)
+        self.chat.draft = ""
+        if not self.chat.title:
+            self.chat.title = title_of(text)
+        self._ask(before, question)
         return True
 
     def stop(self) -> None:
-        if self._answer is None:
-            return
-        if self._request_id is not None:
-            self._engine.cancel(self._request_id)
-        else:  # it waits for the model, the engine has not heard of it
-            self._finish(self._answer, "stopped", None)
-        self._view.engine_changed()
+        """End the answer of this chat early; what there is of it stays."""
+        if (flight := self._of(self.chat)) is not None:
+            self._stop(flight)
 
-    def regenerate(self) -> None:
-        """Answer the last question again."""
-        if self.busy:
-            return
-        messages = self.conversation.messages
-        if messages and messages[-1].role == "assistant":
-            answer = messages[-1]
-            self.conversation.remove(answer)
-            self._view.message_removed(answer)
-        if messages and messages[-1].role == "user":
-            self._view.problem(None)
-            self._ask()
+    def regenerate(self, message: Message | None = None) -> bool:
+        """Answer again, as another version beside the first: ``message``, or the last answer. Of a
+        question it is its answer. False when that cannot be now."""
+        before = self.conversation.messages
+        message = message if message is not None else self.conversation.leaf
+        if self.busy or message is None or message not in self.conversation or not self._can_ask():
+            return False
+        if message.role == "user":
+            place = before.index(message) if message in before else len(before)
+            if place + 1 < len(before):
+                message = before[place + 1]
+            else:
+                self.conversation.end_at(message)
+        if message.role == "assistant":
+            if message.pieces or self.conversation.children(message):
+                self.conversation.add_version(message, answer := Message(role="assistant", state="waiting"))
+                self._ask(before, None, answer)
+                return True
+            # It says nothing: no version worth keeping.
+            question = self.conversation.get(message.parent) if message.parent is not None else None
+            self._remove(message)
+            self.conversation.end_at(question)
+        self._ask(before, None)
+        return True
+
+    def edit(self, message: Message, text: str) -> bool:
+        """Put ``text`` beside ``message`` as another version of it. A question is answered; an answer
+        just stands there. False when that cannot be now."""
+        if self.busy or not text.strip() or message not in self.conversation:
+            return False
+        if message.role == "user":
+            self._editing = message
+            if self.send(text):
+                return True
+            self._editing = None
+            return False
+        before = self.conversation.messages
+        version = Message(
+            role="assistant",
+            pieces=[Piece(text)],
+            edited=True,
+            model=message.model,
+            model_key=message.model_key,
+        )
+        self.conversation.add_version(message, version)
+        self._keep(version)
+        self._show_path(before)
+        return True
 
     def edit_last(self) -> str | None:
-        """The last question, to be changed; sending it drops what came after."""
+        """The text of the last question, to be changed; sending puts the new one beside it."""
         message = None if self.busy else self.conversation.last("user")
+        return self.start_editing(message) if message is not None else None
+
+    def start_editing(self, message: Message) -> str | None:
+        """The text of a question, to be changed in the composer; ``send`` puts the new one beside it."""
+        if self.busy or message.role != "user" or message not in self.conversation:
+            return None
         self._editing = message
-        return message.text if message is not None else None
+        return message.text
 
     def stop_editing(self) -> None:
         self._editing = None
 
-    def new_chat(self) -> None:
-        if self._request_id is not None:
-            self._engine.cancel(self._request_id)
-        self._answer = self._request_id = self._editing = None
-        self.conversation = Conversation()
-        self.numbers.clear()
-        self._view.problem(None)
-        self._view.conversation_replaced()
-        self._view.numbers_changed()
-        self._view.engine_changed()
+    def can_continue(self, message: Message) -> bool:
+        """``continue_answer`` would take it: the last answer shown, with something in it."""
+        return message is self.conversation.leaf and message.can_continue and not self.busy
 
-    def open(self, conversation: Conversation) -> None:
-        """Show another chat."""
-        self.new_chat()
-        self.conversation = conversation
-        self._view.conversation_replaced()
+    def continue_answer(self, message: Message | None = None) -> bool:
+        """Let the last answer go on from its end. False when that cannot be now."""
+        answer = message if message is not None else self.conversation.leaf
+        if answer is None or not self.can_continue(answer) or not self._can_ask():
+            return False
+        answer.state, answer.problem = "waiting", None
+        answer.cut_by_length = answer.cut_in_reasoning = False
+        self._begin(InFlight(self.chat, self.conversation, answer, before=list(answer.pieces)))
+        self._view.message_changed(answer)
+        return True
+
+    def versions(self, message: Message) -> tuple[int, int]:
+        """Which version of its turn ``message`` is, from 0, and how many there are."""
+        return self.conversation.place(message)
+
+    def switch(self, message: Message, step: int) -> bool:
+        """Show the version of this turn that is ``step`` further, with what followed it. False at the
+        ends, and while this chat is being answered."""
+        at, count = self.conversation.place(message)
+        if self.busy or not 0 <= at + step < count:
+            return False
+        return self.switch_to(self.conversation.siblings(message)[at + step])
+
+    def switch_to(self, message: Message) -> bool:
+        """Show the branch that goes through ``message``."""
+        if self.busy or message not in self.conversation:
+            return False
+        before = self.conversation.messages
+        self.conversation.switch(message)
+        self._editing = None
+        self._keep()
+        self._show_path(before)
+        return True
+
+    def remove_message(self, message: Message) -> bool:
+        """Drop this version of a turn for good, with all that followed it."""
+        if self.busy or message not in self.conversation:
+            return False
+        before = self.conversation.messages
+        self._remove(message)
+        self._show_path(before)
+        return True
+
+    def new_chat(self) -> None:
+        """Show an empty chat. An answer that is being written goes on where it is."""
+        self.chats.new()
+
+    # ---- the model and the settings
 
     def choose_model(self, path: str) -> None:
-        self._load(path)
+        self._loading.load(path)
 
     def reload(self) -> None:
-        path = self.state.wanted or self.settings.model
-        if path is not None:
-            self._load(path)
+        """Load the model again, after the answer that is being written."""
+        self._loading.reload()
+
+    def unload(self) -> None:
+        """Take the model out of memory; the next message loads it again."""
+        self._loading.unload()
+
+    @property
+    def needs_reload(self) -> bool:
+        """The settings ask for something that the model in memory was not loaded with."""
+        return self._loading.needs_reload
+
+    @property
+    def reload_is_due(self) -> bool:
+        """The model is loaded again as soon as the answer that is being written has ended."""
+        return self._loading.reload_is_due
 
     def restart(self, plain: bool = False) -> None:
         """Start the engine again after it gave up; ``plain`` only tells that drafting is off now."""
-        self._view.problem(None)
-        self._engine.restart()
-        path = self.state.wanted or (self.state.report.path if self.state.report else self.settings.model)
-        self.state = EngineState(phase="no_model", wanted=path)
-        if path is not None:
-            self._load(path)
-        if plain:
-            self._view.notice("The engine starts with drafting off; settings turn it on again.")
+        self._loading.restart(plain)
 
-    def apply(self, settings: Settings) -> None:
-        """New settings hold from the next message on; some need the model to be loaded again."""
-        old, self.settings = self.settings, settings
-        path = self.state.wanted
-        if path is not None and self.state.phase in ("ready", "loading"):
-            changed = old.engine_options(path) != settings.engine_options(path)
-            if changed or old.draft_model != settings.draft_model:
-                self._load(path)
+    def apply(self, settings: Settings, *, later: bool = False) -> None:
+        """New settings hold from the next message on. Where the model must be loaded again for them, that
+        is done at once, or ``later``: before the next answer. No answer is interrupted for it."""
+        self._loading.apply(settings, later=later)
+        self._view.engine_changed()
         self._view.numbers_changed()
 
     # ---- what the engine says
@@ -190,212 +270,290 @@ class Controller:
     def _handle(self, event: Event) -> None:
         match event:
             case WorkerLost():
-                self._worker_lost(event)
+                self._loading.lost(event)
             case LoadProgress():
-                self._load_progress(event)
+                self._loading.progressed(event)
             case Loaded():
-                self._loaded(event)
+                self._loading.loaded(event)
             case Failed():
-                self._failed(event)
-            case Started() | PrefillProgress() | Chunk() | Done() if event.request_id == self._request_id:
-                self._answering(event)
-            case _:  # hello, log, and what belongs to an answer nobody waits for any more
+                if not self._loading.failed(event) and (flight := self._with(event.request_id)):
+                    self._failed(flight, event)
+            case Started() | PrefillProgress() | Chunk() | Done():
+                if (flight := self._with(event.request_id)) is not None:
+                    self._answering(flight, event)
+            case _:  # hello, log
                 pass
 
-    def _answering(self, event: Started | PrefillProgress | Chunk | Done) -> None:
-        answer = self._answer
-        if answer is None:
-            return
+    def _answering(self, flight: InFlight, event: Started | PrefillProgress | Chunk | Done) -> None:
+        answer = flight.answer
         match event:
             case Started():
                 answer.state = "reading"
                 answer.seed = event.seed
                 self.numbers.started(event)
-                self._notices(event.notices)
-                self._view.message_changed(answer)
+                self._loading.notices(event.notices)
+                self._changed(flight)
             case PrefillProgress():
                 self.numbers.prefilled(event)
             case Chunk():
                 self.numbers.chunk(event)
-                self._notices(event.notices)
-                for piece in event.pieces:
-                    answer.append(piece)
-                    self._fresh.append(piece)
+                self._loading.notices(event.notices)
+                flight.take(event.pieces)
                 if answer.state != "writing":
                     answer.state = "writing"
-                    self._view.message_changed(answer)
+                    self._changed(flight)
             case Done():
-                self._done(answer, event)
+                self._done(flight, event)
         self._numbers_changed = True
 
-    def _done(self, answer: Message, event: Done) -> None:
+    def _done(self, flight: InFlight, event: Done) -> None:
         self._give_out()
+        answer = flight.answer
         self.numbers.done(event.stats)
         answer.stats = event.stats
         if self._history is not None and self.state.report is not None:
             self._history.record(self.state.report, event)
         answer.cut_in_reasoning = event.cut_in_reasoning
         answer.cut_by_length = event.finish_reason == "length"
-        if (answer.text, answer.reasoning) != (event.text, event.reasoning):
-            # The whole answer is the worker's word; a cut tail may differ from what streamed.
-            answer.pieces = [
-                piece for piece in (Piece(event.reasoning, None, True), Piece(event.text)) if piece.text
-            ]
+        if flight.settle_text(event) and self._shown(flight):
             self._view.message_removed(answer)
             self._view.message_added(answer)
-        self._finish(answer, "stopped" if event.finish_reason == "cancelled" else "done", None)
+        self._finish(flight, "stopped" if event.finish_reason == "cancelled" else "done", None)
 
-    def _failed(self, event: Failed) -> None:
-        if event.kind == "worker_lost":
-            self._told = event.message
-        if event.request_id == self._load_id:
-            self._load_failed(event)
-        elif event.request_id == self._request_id and self._answer is not None:
-            self._give_out()
-            self.numbers.failed()
-            self._numbers_changed = True
-            if event.kind in ("bad_input", "no_model") and not self._answer.pieces:
-                self._refused(self._answer, event.message)
-            else:
-                self._finish(self._answer, "failed", event.message)
+    def _failed(self, flight: InFlight, event: Failed) -> None:
+        self._give_out()
+        self.numbers.failed()
+        self._numbers_changed = True
+        if event.kind in ("bad_input", "no_model") and not flight.answer.pieces:
+            self._refused(flight, event.message)
+        else:
+            self._finish(flight, "failed", event.message)
 
-    def _refused(self, answer: Message, why: str) -> None:
+    def _refused(self, flight: InFlight, why: str) -> None:
         """The engine would not take the message: it goes back to where it was typed."""
-        self.conversation.remove(answer)
-        self._view.message_removed(answer)
-        self._answer = self._request_id = None
-        question = self.conversation.messages[-1] if self.conversation.messages else None
-        if question is not None and question.role == "user":
-            self.conversation.remove(question)
-            self._view.message_removed(question)
-            self._view.give_back(question.text)
-        self._view.problem(Problem(why, "Your message is back in the box."))
+        self._in_flight.remove(flight)
+        before = flight.conversation.messages
+        question = flight.question
+        first = question if question is not None and question in flight.conversation else flight.answer
+        removed = flight.conversation.remove(first)
+        kept = "Your message is back in the box." if question is not None else self._kept()
+        shown = self._shown(flight)
+        if question is not None and not shown:
+            flight.chat.draft = question.text
+        self._keep_in(flight, removed=removed)
+        if shown:
+            self._show_path(before)
+            if question is not None:
+                self._view.give_back(question.text)
+            self._view.problem(Problem(why, kept))
+        self._loading.answer_ended()
+        self._view.chat_changed(flight.chat)
         self._view.engine_changed()
 
-    def _finish(self, answer: Message, state: str, problem: str | None) -> None:
-        self._answer = self._request_id = None
-        answer.state = "failed" if state == "failed" else "stopped" if state == "stopped" else "done"
-        answer.problem = problem
+    def _finish(
+        self, flight: InFlight, state: Literal["done", "stopped", "failed"], problem: str | None
+    ) -> None:
+        self._in_flight.remove(flight)
+        answer = flight.answer
+        answer.state, answer.problem = state, problem
         if state == "stopped" and not answer.pieces:
             # Nothing was said: no empty answer is left behind.
-            self.conversation.remove(answer)
-            self._view.message_removed(answer)
-            self._view.notice("Stopped before the answer began.")
+            before = flight.conversation.messages
+            self._keep_in(flight, removed=flight.conversation.remove(answer))
+            if self._shown(flight):
+                self._show_path(before)
+                self._view.notice("Stopped before the answer began.")
         else:
-            self._view.message_changed(answer)
-        self._view.engine_changed()
-
-    def _worker_lost(self, event: WorkerLost) -> None:
-        if event.restarted and event.reloading:
-            self.state = EngineState(phase="loading", wanted=self.state.wanted)
-            self._load_id = None  # its load has an id of its own
-            if event.message != self._told:
-                self._view.notice(f"{event.message} It was started again.")
-        elif event.restarted:
-            if self.state.phase != "failed":
-                self.state = EngineState(phase="failed", wanted=self.state.wanted, problem=event.message)
-                if not self._give_up_waiting(event.message):
-                    self._view.problem(Problem(event.message, self._kept(), ("reload", "choose")))
-        else:
-            self.state = EngineState(phase="lost", wanted=self.state.wanted, problem=event.message)
-            self._give_up_waiting(event.message)
-            self._view.problem(
-                Problem(
-                    f"{event.message} It stopped several times in a row, so it was not started again.",
-                    self._kept(),
-                    ("restart", "restart_plain"),
-                )
-            )
-        self._view.engine_changed()
-
-    # ---- loading
-
-    def _load(self, path: str) -> None:
-        self.state = EngineState(phase="loading", wanted=path)
-        self._view.problem(None)
-        self._load_id = self._engine.load(path, self.settings.draft_model, self.settings.engine_options(path))
-        self._view.engine_changed()
-        self._view.numbers_changed()
-
-    def _load_progress(self, event: LoadProgress) -> None:
-        if self.state.phase == "loading" and self._load_id in (None, event.request_id):
-            self.state = EngineState(phase="loading", wanted=self.state.wanted, fraction=event.fraction)
-            self._engine_changed = True
-
-    def _loaded(self, event: Loaded) -> None:
-        if self._load_id not in (None, event.request_id):
-            return  # an earlier wish; the one that counts is still to come
-        self._load_id = None
-        self.state = EngineState(phase="ready", wanted=event.model.path, report=event.model)
-        if event.model.path != self._notices_of:
-            self._seen_notices.clear()
-            self._notices_of = event.model.path
-        self._notices(event.model.notices)
-        self._view.engine_changed()
-        self._view.numbers_changed()
-        if self._answer is not None and self._request_id is None:
-            self._generate()
-
-    def _load_failed(self, event: Failed) -> None:
-        self._load_id = None
-        self.state = EngineState(phase="failed", wanted=self.state.wanted, problem=event.message)
-        if not self._give_up_waiting(event.message):  # else its card says so already
-            self._view.problem(Problem(event.message, self._kept(), ("reload", "choose")))
+            self.store.touch(flight.chat)
+            self._keep_in(flight, answer)
+            self._changed(flight)
+        self._loading.answer_ended()
+        self._view.chat_changed(flight.chat)
         self._view.engine_changed()
 
     # ---- asking
 
-    def _ask(self) -> None:
-        self._answer = self.conversation.add_answer()
-        self._request_id = None
-        self.numbers.clear()
-        self._view.message_added(self._answer)
-        if self.state.phase == "ready":
-            self._generate()
-        elif self.state.phase == "failed":
-            self.reload()
-        elif self.state.phase == "lost":
-            self.restart()
+    def _can_ask(self) -> bool:
+        if self.state.phase == "no_model" and self.state.wanted is None:
+            self._view.problem(Problem("There is no model to answer yet.", "", ("choose",)))
+            return False
+        self._view.problem(None)
+        return True
+
+    def _ask(
+        self, before: Sequence[Message], question: Message | None, answer: Message | None = None
+    ) -> None:
+        """Have an answer written at the end of the path, or in the place of ``answer``."""
+        if answer is None:
+            answer = self.conversation.add_answer()
+        flight = InFlight(self.chat, self.conversation, answer, question)
+        self._show_path(before)
+        self._begin(flight)
+
+    def _begin(self, flight: InFlight) -> None:
+        self._in_flight.append(flight)
+        chat = flight.chat
+        self.store.touch(chat)
+        if chat not in self.store:
+            chat.leaf = flight.answer.id
+            self.store.add(chat, flight.conversation)
+            self.store.last_open = chat.id
+        else:
+            self._keep_in(flight, *([flight.question] if flight.question else []), flight.answer)
+        if len(self._in_flight) == 1:
+            self.numbers.clear()
+        if self._loading.get_ready():
+            self._generate(flight)
+        self._view.chats_changed()
         self._view.engine_changed()
         self._view.numbers_changed()
 
-    def _generate(self) -> None:
-        settings = self.settings
-        self._request_id = self._engine.generate(
-            self.conversation.prompt(settings.system_prompt),
-            sampling=settings.sampling_params(),
-            drafting=settings.drafting_params(),
+    def _generate(self, flight: InFlight) -> None:
+        settings, chat, report = self.settings, flight.chat, self.state.report
+        system = settings.system_prompt if chat.system_prompt is None else chat.system_prompt
+        sampling = chat.sampling.over(settings.sampling_params())
+        drafting = settings.drafting_params()
+        answer = flight.answer
+        answer.request = RequestSettings(
+            sampling=sampling,
+            max_tokens=settings.max_tokens or None,
+            verification=settings.verification,
+            drafting=bool(drafting.links),
+            preset=chat.preset,
+        )
+        if report is not None:
+            answer.model = report.name
+            answer.model_key = report.file.key if report.file is not None else None
+        flight.request_id = self._engine.generate(
+            flight.conversation.prompt_before(answer, system),
+            sampling=sampling,
+            drafting=drafting,
             max_tokens=settings.max_tokens or None,
             reproducible=settings.verification == "reproducible",
             exact=settings.verification == "exact",
-            started_at=self.conversation.started_at,
+            begun=flight.begun,
+            started_at=flight.conversation.started_at,
         )
 
-    def _give_up_waiting(self, why: str) -> bool:
-        """A message that waited for the model gets its reason; Retry asks again."""
-        if self._answer is None or self._request_id is not None:
-            return False
-        self._finish(self._answer, "failed", why)
-        return True
+    def _stop(self, flight: InFlight) -> None:
+        if flight.request_id is not None:
+            self._engine.cancel(flight.request_id)
+        else:  # it waits for the model, the engine has not heard of it
+            self._finish(flight, "stopped", None)
+        self._view.engine_changed()
+
+    def _model_ready(self) -> None:
+        for flight in list(self._in_flight):
+            if flight.request_id is None and self._loading.get_ready():
+                self._generate(flight)
+
+    def _writing(self) -> bool:
+        """The engine is at an answer, or has one before it."""
+        return any(flight.request_id is not None for flight in self._in_flight)
+
+    def _fail_waiting(self, why: str) -> bool:
+        """Messages that waited for the model get its reason; Retry asks again."""
+        told = False
+        for flight in list(self._in_flight):
+            if flight.request_id is None:
+                told = self._shown(flight) or told
+                self._finish(flight, "failed", why)
+        return told
 
     def _kept(self) -> str:
         return "Your chat is kept." if self.conversation.messages else ""
 
+    # ---- chats
+
+    def leave(self, chat: Chat, conversation: Conversation) -> None:
+        """Show ``chat`` from now on. For ChatKeeping."""
+        self._give_out()
+        self.chat, self.conversation = chat, conversation
+        self._editing = None
+        if not self._in_flight:
+            self.numbers.clear()
+        self._view.problem(None)
+        self._view.conversation_replaced()
+        self._view.numbers_changed()
+        self._view.engine_changed()
+
+    def drop_answer_of(self, chat: Chat) -> None:
+        """Its answer is not wanted any more. For ChatKeeping."""
+        if (flight := self._of(chat)) is not None:
+            self._stop(flight)
+
+    def close(self) -> None:
+        """The program ends: answers that are being written are kept as far as they are."""
+        self._give_out()
+        for flight in list(self._in_flight):
+            self._in_flight.remove(flight)
+            flight.answer.state = "stopped"
+            self._keep_in(flight, flight.answer)
+
+    def take_store_news(self) -> None:
+        """Call it when the store has news."""
+        for news in self.store.take_news():
+            if news.reload:
+                self._view.chats_changed()
+            if news.error is not None and self.store.saves:
+                self._view.problem(Problem(news.text, "", ("save",)))
+            else:
+                if news.saved:
+                    self._view.problem(None)
+                self._view.notice(news.text)
+
+    def _of(self, chat: Chat) -> InFlight | None:
+        return next((flight for flight in self._in_flight if flight.chat is chat), None)
+
+    def _with(self, request_id: int) -> InFlight | None:
+        return next((flight for flight in self._in_flight if flight.request_id == request_id), None)
+
+    def _shown(self, flight: InFlight) -> bool:
+        return flight.conversation is self.conversation
+
+    def _remove(self, message: Message) -> None:
+        removed = self.conversation.remove(message)
+        self._keep(removed=removed)
+
+    def _keep(self, *messages: Message, removed: Iterable[Message] = ()) -> None:
+        self.chat.leaf = self.conversation.leaf.id if self.conversation.leaf is not None else None
+        self.store.keep(self.chat, *messages, removed=removed)
+
+    def _keep_in(self, flight: InFlight, *messages: Message, removed: Iterable[Message] = ()) -> None:
+        leaf = flight.conversation.leaf
+        flight.chat.leaf = leaf.id if leaf is not None else None
+        self.store.keep(flight.chat, *messages, removed=removed)
+
     # ---- telling the view, once per batch
 
+    def _show_path(self, before: Sequence[Message]) -> None:
+        """The path was ``before``; tell what has changed."""
+        after = self.conversation.messages
+        same = 0
+        while same < min(len(before), len(after)) and before[same] is after[same]:
+            same += 1
+        if len(before) + len(after) - 2 * same > _MOST_MOVED:
+            self._view.conversation_replaced()
+            return
+        for message in reversed(before[same:]):
+            self._view.message_removed(message)
+        for message in after[same:]:
+            self._view.message_added(message)
+
+    def _changed(self, flight: InFlight) -> None:
+        if self._shown(flight):
+            self._view.message_changed(flight.answer)
+
     def _give_out(self) -> None:
-        if self._fresh and self._answer is not None:
-            self._view.answer_grew(self._answer, self._fresh)
-        self._fresh = []
+        for flight in self._in_flight:
+            if flight.fresh:
+                if self._shown(flight):
+                    self._view.answer_grew(flight.answer, flight.fresh)
+                self.store.keep_soon(flight.chat, flight.answer)
+                flight.fresh = []
         if self._numbers_changed:
             self._numbers_changed = False
             self._view.numbers_changed()
-        if self._engine_changed:
-            self._engine_changed = False
+        if self._loading.changed:
+            self._loading.changed = False
             self._view.engine_changed()
-
-    def _notices(self, notices: Iterable[str]) -> None:
-        for text in notices:
-            if text not in self._seen_notices:
-                self._seen_notices.add(text)
-                self._view.notice(text)

@@ -7,13 +7,14 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from app.chats.chat import Chat
+from app.chats.message import Message
 from app.protocol import Piece
-from ui.chat.conversation import Message
 
 
 class Problem(Struct, frozen=True):
     """Something a person should know of and can act on. ``actions`` name what is offered:
-    retry, restart, restart_plain, reload, choose."""
+    retry, restart, restart_plain, reload, choose, save."""
 
     what: str
     kept: str = ""
@@ -21,17 +22,28 @@ class Problem(Struct, frozen=True):
 
 
 class View(Protocol):
-    """What the controller asks of the window."""
+    """What the controller asks of the window. Messages are those of the chat that is shown."""
 
-    def message_added(self, message: Message) -> None: ...
+    def message_added(self, message: Message) -> None:
+        """At the end of what is shown."""
 
-    def message_removed(self, message: Message) -> None: ...
+    def message_removed(self, message: Message) -> None:
+        """It is not shown any more; on another branch it may be kept."""
 
-    def answer_grew(self, message: Message, pieces: Sequence[Piece]) -> None: ...
+    def answer_grew(self, message: Message, pieces: Sequence[Piece]) -> None:
+        """``pieces`` came at its end."""
 
-    def message_changed(self, message: Message) -> None: ...
+    def message_changed(self, message: Message) -> None:
+        """Its state, numbers or problem; or how many versions its turn has."""
 
-    def conversation_replaced(self) -> None: ...
+    def conversation_replaced(self) -> None:
+        """Another chat is shown, or another branch of it from far up: read all of it anew."""
+
+    def chats_changed(self) -> None:
+        """The list of chats: which there are, or their order."""
+
+    def chat_changed(self, chat: Chat) -> None:
+        """One chat's title, folder, settings, or whether it is being answered."""
 
     def engine_changed(self) -> None: ...
 
@@ -41,4 +53,5 @@ class View(Protocol):
 
     def problem(self, problem: Problem | None) -> None: ...
 
-    def give_back(self, text: str) -> None: ...
+    def give_back(self, text: str) -> None:
+        """A message that could not be taken, or a draft that was kept: it belongs into the composer."""

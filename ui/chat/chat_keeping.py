@@ -1,0 +1,182 @@
+"""What a person does with chats as a whole: open, rename, sort, delete, copy, set up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.chats.chat import Chat
+from app.chats.conversation import Conversation
+from app.chats.errors import ChatsError
+from app.chats.sampling import Preset, SamplingChoice
+from app.chats.titles import one_line, title_of
+from ui.chat.view import Problem
+
+if TYPE_CHECKING:
+    from ui.chat.controller import Controller
+
+
+class ChatKeeping:
+    """Part of the controller. Changes are kept at once and told to the view."""
+
+    def __init__(self, controller: Controller) -> None:
+        self._controller = controller
+        self._store = controller.store
+        self._view = controller.view
+
+    # ---- which is shown
+
+    def start(self) -> None:
+        """Show the chat that was shown last, or else a new one with what was typed for it. Call it once
+        the view is there."""
+        last = self._store.last_open
+        if last is None or not self.open(last):
+            self._controller.chat.draft = self._store.new_draft
+            self._controller.leave(self._controller.chat, self._controller.conversation)
+        self._view.chats_changed()
+
+    def new(self) -> None:
+        """Show an empty chat."""
+        self._keep_draft()
+        chat = Chat()
+        self._controller.leave(chat, Conversation(started_at=chat.created_at))
+        self._store.last_open = None
+
+    def open(self, chat_id: int, message_id: int | None = None) -> bool:
+        """Show a chat, on the branch that this message is on. False when it is not there any more or
+        cannot be read, which the view is told."""
+        chat = self._store.get(chat_id)
+        if chat is None:
+            return False
+        try:
+            conversation = self._store.conversation(chat)
+        except ChatsError as error:
+            self._view.problem(Problem(error.message, "", ()))
+            return False
+        message = conversation.get(message_id) if message_id is not None else None
+        if message is not None and message not in conversation.messages and not self._busy(chat):
+            conversation.switch(message)
+            chat.leaf = conversation.messages[-1].id
+            self._store.keep(chat)
+        if chat is self._controller.chat:
+            if message is not None:
+                self._controller.leave(chat, conversation)
+            return True
+        self._keep_draft()
+        self._controller.leave(chat, conversation)
+        self._store.last_open = chat.id
+        return True
+
+    def set_draft(self, text: str) -> None:
+        """What stands in the composer now."""
+        chat = self._controller.chat
+        if text == chat.draft:
+            return
+        chat.draft = text
+        if chat in self._store:
+            self._store.keep_soon(chat)
+        else:
+            self._store.new_draft = text
+
+    # ---- the list
+
+    def rename(self, chat_id: int, title: str) -> None:
+        """Give it a title; with none it gets that of its first message."""
+        chat = self._store.get(chat_id)
+        if chat is None:
+            return
+        title = one_line(title)
+        chat.title_given = bool(title)
+        if not title:
+            try:
+                first = next(iter(self._store.conversation(chat).messages), None)
+            except ChatsError:
+                first = None
+            title = title_of(first.text) if first is not None else ""
+        chat.title = title
+        self._changed(chat)
+
+    def pin(self, chat_id: int, pinned: bool) -> None:
+        """Keep it at the top of the list, or not."""
+        if (chat := self._store.get(chat_id)) is not None:
+            chat.pinned = pinned
+            self._changed(chat, moved=True)
+
+    def move(self, chat_id: int, folder: str) -> None:
+        """Put it into a folder, which need not exist yet; "" takes it out."""
+        if (chat := self._store.get(chat_id)) is not None:
+            chat.folder = one_line(folder)
+            self._changed(chat, moved=True)
+
+    def delete(self, chat_id: int) -> None:
+        """Take it off the list; its answer, if one is being written, is stopped."""
+        chat = self._store.get(chat_id)
+        if chat is None:
+            return
+        self._controller.drop_answer_of(chat)
+        self._store.delete(chat)
+        if chat is self._controller.chat:
+            self.new()
+        self._view.chats_changed()
+
+    def restore(self, chat_id: int) -> Chat | None:
+        """Undo ``delete``, as long as the program runs."""
+        chat = self._store.restore(chat_id)
+        if chat is not None:
+            self._view.chats_changed()
+        return chat
+
+    def duplicate(self, chat_id: int) -> Chat | None:
+        """Copy a chat with all its branches and show the copy."""
+        chat = self._store.get(chat_id)
+        if chat is None:
+            return None
+        try:
+            copy = self._store.duplicate(chat)
+        except ChatsError as error:
+            self._view.problem(Problem(error.message, "", ()))
+            return None
+        self._view.chats_changed()
+        self.open(copy.id)
+        return copy
+
+    # ---- how the chat that is shown is answered
+
+    def set_system_prompt(self, text: str | None) -> None:
+        """Instructions for this chat alone; None takes those of the settings, "" none at all."""
+        self._controller.chat.system_prompt = text
+        self._changed(self._controller.chat)
+
+    def set_sampling(self, sampling: SamplingChoice) -> None:
+        """Values for this chat alone."""
+        self._controller.chat.sampling = sampling
+        self._controller.chat.preset = None
+        self._changed(self._controller.chat)
+
+    def use_preset(self, preset: Preset | None) -> None:
+        """Take over a preset's values; None goes back to the settings."""
+        chat = self._controller.chat
+        chat.preset = preset.name if preset is not None else None
+        chat.sampling = preset.sampling if preset is not None else SamplingChoice()
+        if preset is not None and preset.system_prompt is not None:
+            chat.system_prompt = preset.system_prompt
+        self._changed(chat)
+
+    # ---- inside
+
+    def _busy(self, chat: Chat) -> bool:
+        return chat.id in self._controller.busy_chats
+
+    def _keep_draft(self) -> None:
+        """What was typed into a new chat makes it one of the list."""
+        chat = self._controller.chat
+        if chat not in self._store and chat.deleted_at is None and chat.draft.strip():
+            self._store.add(chat, self._controller.conversation)
+            self._view.chats_changed()
+        self._store.new_draft = ""
+
+    def _changed(self, chat: Chat, moved: bool = False) -> None:
+        self._store.keep(chat)
+        if moved:
+            self._view.chats_changed()
+        else:
+            self._view.chat_changed(chat)
