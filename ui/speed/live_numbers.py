@@ -1,4 +1,4 @@
-"""The numbers of the answer at hand, counted from the worker's events for the status strip."""
+"""The numbers of the answer at hand, counted from the worker's events for strip and panel."""
 
 from __future__ import annotations
 
@@ -6,61 +6,82 @@ from app.protocol import Chunk, PrefillProgress, Started
 from drafting.floor import UNFIT_AFTER
 from drafting.silence import Silence
 from drafting.statistics import Statistics
+from ui.speed.answer_series import AnswerSeries
 from ui.speed.silence_meter import SilenceMeter
+from ui.speed.spark_bars import SparkBars
 from ui.speed.speed_meter import SpeedMeter
 
 
 class LiveNumbers:
-    """Counts of one answer. They start over with each message."""
+    """Counts of one answer. They start over with each message.
+
+    ``stats`` grows with the chunks and is replaced by the worker's own when the answer ends, so that
+    strip, panel and footer agree.
+    """
 
     def __init__(self) -> None:
         self._meter = SpeedMeter()
         self._silence = SilenceMeter()
+        self.series = AnswerSeries()
+        self.spark = SparkBars()
         self.clear()
 
     def clear(self) -> None:
         self._meter.clear()
-        self._final_speed: float | None = None
+        self._silence.clear()
+        self.series.clear()
+        self.spark.clear()
+        self.stats = Statistics()
         self.finished = False
         self.prefill: tuple[int, int] | None = None  # done and total, while the prompt is read
-        self.tokens = 0
-        self.passes = 0
-        self.drafted = 0
-        self.accepted = 0
         self.drafter: str | None = None  # who drafted in the last pass
-        self._silence.clear()
+        self.speedup: float | None = None
+        self._ended = False  # the sums are the worker's
 
     def started(self, event: Started) -> None:
         self.clear()
+        self.stats.prompt_tokens = event.prompt_tokens
+        self.stats.reused_tokens = event.reused_tokens
         self.prefill = (event.reused_tokens, event.prompt_tokens)
 
     def prefilled(self, event: PrefillProgress) -> None:
         self.prefill = (event.done, event.total)
 
     def chunk(self, event: Chunk) -> None:
+        if not event.tokens:  # the last words of a cancelled answer, which no pass said
+            return
         self.prefill = None
-        self.passes += 1
-        self.tokens += event.tokens
-        self.drafted += event.drafted
-        self.accepted += event.accepted
+        self._count(event)
+        self.speedup = event.speedup
         self.drafter = event.drafter if event.drafted else None
         self._silence.add(event.silence, event.accepted, event.elapsed_s)
-        if event.tokens:
-            self._meter.add(event.tokens, event.elapsed_s)
+        self.series.add(event)
+        self._meter.add(event.tokens, event.elapsed_s)
+        self.spark.add(event.tokens, event.elapsed_s)
+
+    def _count(self, event: Chunk) -> None:
+        stats = self.stats
+        if not stats.target_passes:
+            stats.first_pass_tokens = event.tokens
+            stats.prefill_s = event.elapsed_s
+        stats.target_passes += 1
+        stats.completion_tokens += event.tokens
+        stats.decode_s = event.elapsed_s - stats.prefill_s
+        if event.drafted and event.drafter is not None:
+            stats.record_draft(event.drafter, event.drafted, event.accepted)
+        elif event.silence is not None:
+            stats.record_silence(event.silence.reason)
 
     def done(self, stats: Statistics) -> None:
-        """The worker's own sums replace what was counted, so that strip and footer agree."""
-        self.finished = True
-        self.prefill = None
-        self.drafter = None
-        self.tokens = stats.completion_tokens
-        self.passes = stats.target_passes
-        self.drafted = stats.drafted
-        self.accepted = stats.accepted
-        self._final_speed = stats.tokens_per_second
-        self._silence.clear()
+        self._end()
+        self.stats = stats
+        self.speedup = stats.speedup
+        self._ended = True
 
     def failed(self) -> None:
+        self._end()
+
+    def _end(self) -> None:
         self._silence.clear()
         self.finished = True
         self.prefill = None
@@ -73,15 +94,32 @@ class LiveNumbers:
 
     @property
     def speed(self) -> float | None:
-        return self._final_speed if self._final_speed is not None else self._meter.rate()
+        """Of the last seconds; of the whole answer once it has ended."""
+        return self.stats.tokens_per_second if self._ended else self._meter.rate()
+
+    @property
+    def tokens(self) -> int:
+        return self.stats.completion_tokens
+
+    @property
+    def passes(self) -> int:
+        return self.stats.target_passes
+
+    @property
+    def drafted(self) -> int:
+        return self.stats.drafted
+
+    @property
+    def accepted(self) -> int:
+        return self.stats.accepted
 
     @property
     def acceptance_rate(self) -> float | None:
-        return self.accepted / self.drafted if self.drafted else None
+        return self.stats.acceptance_rate
 
     @property
     def tokens_per_pass(self) -> float | None:
-        return self.tokens / self.passes if self.passes else None
+        return self.stats.tokens_per_pass
 
     @property
     def drafter_unfit(self) -> bool:

@@ -1,9 +1,18 @@
-"""The strip at the bottom: speed, acceptance, tokens per pass, who drafts, or why nobody does."""
+"""The strip at the bottom: speed, speed-up, acceptance, tokens per pass, who drafts, or why nobody does."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF, Qt
-from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QFont,
+    QFontMetrics,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
+)
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QWidget
 
 from app.protocol import NEURAL
@@ -12,7 +21,9 @@ from ui.bidi import visible
 from ui.engine_state import EngineState
 from ui.speed import drafters, numbers
 from ui.speed.live_numbers import LiveNumbers
+from ui.speed.spark_line import SparkLine
 from ui.theme import Theme, numbers_font
+from ui.widgets.quiet_button import QuietButton
 
 UNFIT = "drafter does not fit"
 UNFIT_HELP = "None of its many drafted tokens was accepted: this drafter costs time with this model."
@@ -42,45 +53,95 @@ def inactive(reason: str) -> str:
 
 
 class StatusStrip(QFrame):
-    """Fields of fixed width, so that nothing moves while numbers change."""
+    """Fields of fixed width, so that nothing moves while numbers change. ``asked``: somebody wants to
+    see more of them, or no more."""
+
+    asked = Signal()
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
         self.setObjectName("strip")
         self.setAccessibleName("Speed of the answer")
+        self._widest: dict[QLabel, str] = {}
         self.speed = self._field("8,888 tok/s", numbers.SPEED_HELP)
+        self.spark = SparkLine(theme, self)
+        self.speedup = self._field("88.8x plain", numbers.SPEEDUP_HELP)
         self.acceptance = self._field("100 % accepted", numbers.ACCEPTANCE_HELP)
         self.per_pass = self._field("88.8 per pass", numbers.PER_PASS_HELP)
         self.drafter = _DrafterMark(theme, self)
         self.words = _Elided(self)
-        self.words.setFont(numbers_font(self.font()))
         self.words.setProperty("role", "muted")
         self.words.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         row = QHBoxLayout(self)
-        row.setContentsMargins(16, 0, 16, 0)
+        self.more = QuietButton(theme, "left", "Speed", self)
+        self.more.setToolTip("The course of the answer's speed, and what each drafter did for it.")
+        self.more.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.more.clicked.connect(self.asked)
+        self.show_open(False)
+        row.setSizeConstraint(QHBoxLayout.SizeConstraint.SetNoConstraint)
+        row.setContentsMargins(16, 0, 8, 0)
         row.setSpacing(16)
-        for field in (self.speed, self.acceptance, self.per_pass, self.drafter):
+        fields = (self.speed, self.spark, self.speedup, self.acceptance, self.per_pass, self.drafter)
+        for field in fields:
             row.addWidget(field)
         row.addWidget(self.words, 1)
-        self.setFixedHeight(32)
-        theme.changed.connect(self.drafter.update)
+        row.addWidget(self.more)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        theme.changed.connect(self._measure)
+        self._measure()
 
     def _field(self, widest: str, help: str) -> QLabel:
         label = QLabel(self)
-        label.setFont(numbers_font(self.font()))
         label.setToolTip(help)
-        label.setFixedWidth(QFontMetrics(label.font()).horizontalAdvance(widest) + 2)
+        self._widest[label] = widest
         return label
+
+    def _measure(self) -> None:
+        """The theme has changed, and with it perhaps the size of the text."""
+        font = numbers_font(self.font())
+        metrics = QFontMetrics(font)
+        for label, widest in self._widest.items():
+            label.setFont(font)
+            label.setFixedWidth(metrics.horizontalAdvance(widest) + 2)
+        self.words.setFont(font)
+        self.drafter.measure(font)
+        self.setFixedHeight(max(32, metrics.height() + 12))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, self.height())  # what has no room is hidden
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         # A narrow window keeps speed and acceptance, and the words that say what is going on.
-        self.per_pass.setVisible(self.width() >= 520)
-        self.drafter.setVisible(self.width() >= 600)
+        for field, least in (
+            (self.speedup, 480),
+            (self.per_pass, 580),
+            (self.drafter, 660),
+            (self.spark, 820),
+        ):
+            field.setVisible(self.width() >= least)
+        self.more.setText("Speed" if self.width() >= 520 else "")
+
+    def show_open(self, is_open: bool) -> None:
+        """Whether what the strip leads to is there already."""
+        self.more.show_icon("right" if is_open else "left")
+        self.more.setAccessibleName("Hide the Speed panel" if is_open else "Show the Speed panel")
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton and self.rect().contains(event.position().toPoint()):
+            self.asked.emit()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.asked.emit()
+        else:
+            super().keyPressEvent(event)
 
     def show_numbers(self, live: LiveNumbers, settings: Settings, state: EngineState, writing: bool) -> None:
         self._set(self.speed, f"{numbers.speed(live.speed)} tok/s")
+        self.spark.show_rates(live.spark.rates)
+        self._set(self.speedup, f"{numbers.times(live.speedup)} plain")
         self._set(self.acceptance, f"{numbers.percent(live.acceptance_rate)} accepted")
         self._set(self.per_pass, f"{numbers.per_pass(live.tokens_per_pass)} per pass")
         self.drafter.show_drafter(live.drafter)
@@ -127,12 +188,14 @@ class _DrafterMark(QWidget):
         super().__init__(parent)
         self._theme = theme
         self.name: str | None = None
-        self.setFont(numbers_font(parent.font()))
-        names = [look.name for look in drafters.looks()]
-        metrics = QFontMetrics(self.font())
-        self.setFixedWidth(max(metrics.horizontalAdvance(name) for name in names) + 18)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Expanding)
         self.setToolTip(numbers.DRAFTER_HELP)
+
+    def measure(self, font: QFont) -> None:
+        self.setFont(font)
+        names = [look.name for look in drafters.looks()]
+        self.setFixedWidth(max(QFontMetrics(font).horizontalAdvance(name) for name in names) + 18)
+        self.update()
 
     def show_drafter(self, name: str | None) -> None:
         if name != self.name:
