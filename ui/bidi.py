@@ -8,11 +8,22 @@ import unicodedata
 # Embeddings, overrides and isolates can make a name or a link read as another one.
 _CONTROLS = re.compile("[\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c]")
 _LOOK_AHEAD = 400
+# Hebrew, Arabic and their neighbours, the forms of them, and the scripts beyond U+FFFF.
+_RTL = re.compile(
+    "[\u0590-\u08ff\u200f\u202b\u202e\u2067\ufb1d-\ufdff\ufe70-\ufeff\U00010800-\U00010fff\U0001e800-\U0001efff]"
+)
 
 
 def visible(text: str) -> str:
     """``text`` with every direction control spelled out, such as ``⟨U+202E⟩``."""
     return _CONTROLS.sub(lambda match: f"⟨U+{ord(match.group()):04X}⟩", text)
+
+
+def parts_visible(text: str) -> list[str]:
+    """``text`` cut so that each direction control is a part of its own."""
+    return (
+        [part for part in re.split(f"({_CONTROLS.pattern})", text) if part] if not text.isascii() else [text]
+    )
 
 
 def is_rtl(text: str) -> bool:
@@ -24,3 +35,8 @@ def is_rtl(text: str) -> bool:
         if kind in ("R", "AL"):
             return True
     return False
+
+
+def holds_rtl(text: str) -> bool:
+    """Whether something in ``text`` may be written from right to left."""
+    return not text.isascii() and _RTL.search(text) is not None

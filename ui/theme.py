@@ -290,6 +290,15 @@ def code_font(size_px: int | None = None) -> QFont:
     return font
 
 
+def math_font(size_px: int) -> QFont:
+    """A serif face for formulas, whose letters tell variables from words."""
+    font = QFont()
+    font.setFamilies(["STIX Two Text", "Cambria", "Times New Roman", "DejaVu Serif", "Liberation Serif"])
+    font.setStyleHint(QFont.StyleHint.Serif)
+    font.setPixelSize(size_px)
+    return font
+
+
 def small_font(base: QFont | None = None) -> QFont:
     """Of ``base``, which has the usual size; None is the window's own font."""
     font = QFont(base or QApplication.font())

@@ -22,6 +22,7 @@ AnswerState = Literal[
     "failed",
     "interrupted",  # the program ended while it was being written
 ]
+INTERRUPTED = "Slipstream ended while this was being written."
 IN_PROGRESS: tuple[AnswerState, ...] = ("waiting", "reading", "writing")
 # Pieces are joined only up to a size, so that the cost of a token does not grow with the answer.
 _LONGEST_JOINED = 2000
@@ -99,3 +100,14 @@ class Message(Struct, kw_only=True, eq=False):
             self.pieces[-1] = Piece(last.text + piece.text, last.drafter, last.reasoning)
         else:
             self.pieces.append(piece)
+
+
+def interrupt(message: Message) -> None:
+    """Mark an answer that was being written when the program ended."""
+    message.state = "interrupted"
+    message.problem = INTERRUPTED
+
+
+def clean_text(text: str) -> str:
+    """``text`` without halves of characters, which no file can hold; a half becomes U+FFFD."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

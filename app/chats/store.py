@@ -19,7 +19,7 @@ from app.chats.conversation import Conversation
 from app.chats.database import Changes, Database, FoundText, backups
 from app.chats.errors import ChatsError
 from app.chats.ids import new_id
-from app.chats.message import Message
+from app.chats.message import Message, interrupt
 from app.chats.repair import Repair, open_or_repair, repair
 from app.chats.rows import chat_row, message_row, read_chat, read_message, read_struct
 from app.chats.sampling import BUILT_IN, Preset
@@ -29,7 +29,6 @@ from app.chats.writer import Writer
 log = logging.getLogger(__name__)
 
 BACKUP_AGE_S = 7 * 24 * 3600.0
-INTERRUPTED = "Slipstream ended while this was being written."
 _KEPT_OPEN = 8
 _LAST_OPEN = "last_open"
 _NEW_DRAFT = "new_draft"
@@ -494,12 +493,6 @@ class ChatStore:
                     found.append(FoundText(chat.id, message.id, " ".join(said[:120].split()), ()))
                     break
         return found[:most]
-
-
-def interrupt(message: Message) -> None:
-    """Mark an answer that was being written when the program ended."""
-    message.state = "interrupted"
-    message.problem = INTERRUPTED
 
 
 def copied(messages: Iterable[Message]) -> tuple[list[Message], dict[int, int]]:

@@ -224,9 +224,9 @@ def test_the_cost_of_a_token_does_not_grow_with_the_answer(piece: str, limit: in
     parsed: list[int] = []
     parse = stream._parse
 
-    def counting(text: str) -> list[object]:
+    def counting(text: str, open_end: bool = False) -> list[object]:
         parsed.append(len(text))
-        return parse(text)  # type: ignore[return-value]
+        return parse(text, open_end)  # type: ignore[return-value]
 
     stream._parse = counting  # type: ignore[method-assign, assignment]
     for _ in range(1500):

@@ -10,6 +10,7 @@ from PySide6.QtGui import QColor, QDesktopServices, QTextCursor, QTextDocument
 from PySide6.QtWidgets import QApplication, QMenu
 from pytestqt.qtbot import QtBot
 
+from app.protocol import Piece
 from tests.ui.test_markdown_stream import ANSWER, read
 from ui.chat.answer_body import AnswerBody
 from ui.chat.block_writer import BlockWriter
@@ -101,9 +102,13 @@ def test_nothing_is_read_or_fetched(theme: Theme, qtbot: QtBot, monkeypatch: pyt
         body = AnswerBody(theme, theme.parent().font())  # type: ignore[attr-defined]
         qtbot.addWidget(body)
         body.write(
-            f'<img src="file:///etc/hostname">\n\n![x](http://127.0.0.1:{port}/?q=secret)\n\n'
-            '<a href="javascript:1">x</a>\n\n<style>*{display:none}</style>\n\n[y][r]\n\n'
-            f"[r]: http://127.0.0.1:{port}/r\n"
+            [
+                Piece(
+                    f'<img src="file:///etc/hostname">\n\n![x](http://127.0.0.1:{port}/?q=secret)\n\n'
+                    '<a href="javascript:1">x</a>\n\n<style>*{display:none}</style>\n\n[y][r]\n\n'
+                    f"[r]: http://127.0.0.1:{port}/r\n"
+                )
+            ]
         )
         body.finish()
         body.resize(600, body.fit(600))
@@ -153,7 +158,7 @@ def test_each_paragraph_has_its_own_direction_and_code_reads_left_to_right(
 ) -> None:
     body = AnswerBody(theme, theme.parent().font())  # type: ignore[attr-defined]
     qtbot.addWidget(body)
-    body.write("שלום, x = 1!\n\nEnglish here.\n\n```python\nif a:\n    'שלום'\n```\n")
+    body.write([Piece("שלום, x = 1!\n\nEnglish here.\n\n```python\nif a:\n    'שלום'\n```\n")])
     body.finish()
     prose_part, code = body.parts()
     assert isinstance(prose_part, ProseView) and isinstance(code, CodeView)
@@ -170,8 +175,12 @@ def test_what_is_shown_already_takes_the_new_colours(theme: Theme, qtbot: QtBot)
     qtbot.addWidget(body)
     theme.changed.connect(body.recolour)
     body.write(
-        "Some `code` and [a link](https://a.example/).\n\n> quoted\n\n"
-        "```python\ndef f():\n    return 'x'\n```\n"
+        [
+            Piece(
+                "Some `code` and [a link](https://a.example/).\n\n> quoted\n\n"
+                "```python\ndef f():\n    return 'x'\n```\n"
+            )
+        ]
     )
     body.finish()
     qtbot.waitUntil(lambda: not body.parts()[1]._timer.isActive())  # type: ignore[union-attr]
@@ -196,7 +205,7 @@ def test_half_a_fence_leaves_no_empty_text_behind(theme: Theme, qtbot: QtBot) ->
     body = AnswerBody(theme, theme.parent().font())  # type: ignore[attr-defined]
     qtbot.addWidget(body)
     for character in "```python\nx = 1\n```\nafter":
-        body.write(character)
+        body.write([Piece(character)])
         body.fit(400)
     body.finish()
     assert [type(part) for part in body.parts()] == [CodeView, ProseView]
@@ -215,7 +224,7 @@ def test_the_height_is_right_before_it_is_shown(view: ProseView, qtbot: QtBot) -
 def test_a_stray_fence_at_the_end_leaves_nothing(theme: Theme, qtbot: QtBot) -> None:
     body = AnswerBody(theme, theme.parent().font())  # type: ignore[attr-defined]
     qtbot.addWidget(body)
-    body.write("words\n```\n")
+    body.write([Piece("words\n```\n")])
     body.fit(400)
     body.finish()
     assert [type(part) for part in body.parts()] == [ProseView]

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from msgspec import Struct
 from PySide6.QtCore import QTimer, Signal
-from PySide6.QtGui import QFont
-from PySide6.QtWidgets import QWidget
+from PySide6.QtGui import QFont, QGuiApplication
+from PySide6.QtWidgets import QApplication, QWidget
 
+from app.protocol import Piece
 from ui.chat.block_writer import LIST_INDENT
 from ui.chat.code_view import CodeView
-from ui.chat.markdown_blocks import Block, CodeBlock
+from ui.chat.drafted_text import DraftedText
+from ui.chat.markdown_blocks import Block, CodeBlock, TableBlock
+from ui.chat.markdown_positions import Origin
 from ui.chat.markdown_stream import (
     Change,
     CodeClosed,
@@ -24,6 +28,7 @@ from ui.chat.markdown_stream import (
     plain_changes,
 )
 from ui.chat.prose_view import ProseView
+from ui.chat.table_view import TableView
 from ui.theme import Theme
 
 _GAP = 8
@@ -50,12 +55,16 @@ class AnswerBody(QWidget):
         self._plain = plain
         self.setFont(font)
         self._stream = MarkdownStream()
+        self._source: list[str] = []
+        self._drafted = DraftedText()
+        self._drafters_shown = False
         self._parts: list[ProseView | CodeView] = []
+        self._live_parts = 0  # so many of the last ones hold nothing that is finished
         self._indents: list[int] = []
         self._tops: list[int] = []
         self._dirty_from = 0
         self._code: CodeView | None = None
-        self._waiting: deque[str | Change] = deque()
+        self._waiting: deque[Piece | Change] = deque()
         self._finishing = False
         self._timer = QTimer(self)
         self._timer.setInterval(0)
@@ -63,8 +72,9 @@ class AnswerBody(QWidget):
 
     # ---- content
 
-    def write(self, text: str) -> None:
-        self._queue(text)
+    def write(self, pieces: Iterable[Piece]) -> None:
+        """Each piece is text and who guessed it."""
+        self._queue(pieces)
         self._build(time.monotonic() + _SLICE_S)
 
     def finish(self) -> None:
@@ -78,23 +88,39 @@ class AnswerBody(QWidget):
     def parts(self) -> tuple[ProseView | CodeView, ...]:
         return tuple(self._parts)
 
-    def recolour(self) -> None:
+    def show_drafters(self, shown: bool) -> None:
+        """Mark what was guessed in its drafter's colour and pattern, or not. Nothing moves."""
+        self._drafters_shown = shown
         for part in self._parts:
-            part.recolour()
+            part.show_drafters(shown)
 
-    def _queue(self, text: str) -> None:
+    def recolour(self) -> None:
+        """Take the theme's colours and the size of its text."""
+        font = QApplication.font()
+        resized = font != self.font()
+        self.setFont(font)
+        for part in self._parts:
+            if resized:
+                part.set_font(font)
+            else:
+                part.recolour()
+        if resized:
+            self._dirty_from = 0
+
+    def _queue(self, pieces: Iterable[Piece]) -> None:
         if self._plain:
-            for change in plain_changes(text):
+            for change in plain_changes("".join(piece.text for piece in pieces)):
                 self._waiting += _slices(change)
             return
-        for start in range(0, len(text), _SLICE_CHARS):
-            self._waiting.append(text[start : start + _SLICE_CHARS])
+        for piece in pieces:
+            for start in range(0, len(piece.text), _SLICE_CHARS):
+                self._waiting.append(Piece(piece.text[start : start + _SLICE_CHARS], piece.drafter))
 
     def _build(self, until: float) -> None:
         while self._waiting:
             item = self._waiting.popleft()
-            if isinstance(item, str):
-                self._stream.feed(item)
+            if isinstance(item, Piece):
+                self._feed(item)
                 self._apply(self._stream.changes())
             else:
                 self._apply(self._batch(item))
@@ -108,6 +134,20 @@ class AnswerBody(QWidget):
             self._finishing = False
             if not self._plain:
                 self._apply(self._stream.finish())
+
+    def _feed(self, piece: Piece) -> None:
+        """It and what waits behind it, up to what can be read in one go."""
+        size = 0
+        while True:
+            text = self._stream.feed(piece.text)
+            self._source.append(text)
+            self._drafted.add(len(text), piece.drafter)
+            size += len(text)
+            following = self._waiting[0] if self._waiting else None
+            if size >= _SLICE_CHARS or not isinstance(following, Piece):
+                return
+            piece = following
+            self._waiting.popleft()
 
     def _batch(self, first: Change) -> list[Change]:
         """Lines of plain text are applied together, not one by one."""
@@ -130,86 +170,106 @@ class AnswerBody(QWidget):
         for change in changes:
             match change:
                 case Finished(CodeBlock() as block):
-                    self._show_prose(finished, ())
+                    self._show_blocks(finished, ())
                     finished = []
                     self._open_code(block.language, block.depth)
-                    self._write_code(block.text)
+                    self._write_code(block.text, block.origin)
                     self._close_code()
                 case Finished(block):
                     finished.append(block)
                 case Live(blocks):
                     live = blocks
                 case CodeOpened(language, depth):
-                    self._show_prose(finished, ())
+                    self._show_blocks(finished, ())
                     finished, live = [], ()
                     self._open_code(language, depth)
-                case CodeText(text):
-                    self._write_code(text)
+                case CodeText(text, origin):
+                    self._write_code(text, origin)
                 case CodeClosed():
                     self._close_code()
         if self._code is None:
-            self._show_prose(finished, live)
+            self._show_blocks(finished, live)
 
-    def _show_prose(self, finished: list[Block], live: tuple[Block, ...]) -> None:
-        view = self._parts[-1] if self._parts else None
-        if not isinstance(view, ProseView):
-            if not finished and not live:
-                return
-            view = self._new_prose()
-        if finished and view.size_chars > _PROSE_CHARS:
-            view.show_blocks((), ())
-            self._touch()
-            view = self._new_prose()
-        view.show_blocks(finished, live)
-        self._touch()
+    def _show_blocks(self, finished: Sequence[Block], live: Sequence[Block]) -> None:
+        """Tables have parts of their own, all between them goes together."""
+        groups = _groups(finished, live)
+        at = len(self._parts) - self._live_parts
+        last = self._parts[at - 1] if at else None
+        if isinstance(last, ProseView) and not isinstance(last, TableView):
+            full = bool(finished) and last.size_chars > _PROSE_CHARS
+            own = groups.pop(0) if groups and not groups[0].is_table and not full else _Group()
+            last.show_blocks(own.finished, own.live)
+            self._touch(at - 1)
+            if last.is_empty and groups:  # what looked like words was the head of a table
+                self._drop_from(at - 1)
+                at -= 1
+        for group in groups:
+            kind = TableView if group.is_table else ProseView
+            if at < len(self._parts) and type(self._parts[at]) is not kind:
+                self._drop_from(at)
+            if at == len(self._parts):
+                self._add(self._new_prose(kind), 0)
+            part = self._parts[at]
+            assert isinstance(part, ProseView)
+            part.show_blocks(group.finished, group.live)
+            self._touch(at)
+            at += 1
+        self._drop_from(at)
+        live_only = 0
+        for group in reversed(groups):
+            if group.finished:
+                break
+            live_only += 1
+        self._live_parts = live_only
 
-    def _new_prose(self) -> ProseView:
-        view = ProseView(self._theme, self.font(), self)
+    def _new_prose(self, kind: type[ProseView]) -> ProseView:
+        view = kind(self._theme, self.font(), self, drafted=self._drafted)
         view.selected.connect(self.selected)
-        self._add(view, 0)
+        view.copy_source.connect(self._copy_source)
         return view
 
-    def _open_code(self, language: str, depth: int) -> None:
-        self._drop_empty_prose()
-        code = CodeView(self._theme, language, self)
-        code.selected.connect(self.selected)
-        self._code = code
-        self._add(code, depth * LIST_INDENT)
+    def _copy_source(self, start: int, end: int) -> None:
+        QGuiApplication.clipboard().setText("".join(self._source)[start:end])
 
-    def _drop_empty_prose(self) -> None:
-        """What looked like words while only half of a fence had come leaves no gap behind."""
+    def _open_code(self, language: str, depth: int) -> None:
         last = self._parts[-1] if self._parts else None
         if isinstance(last, ProseView) and last.is_empty:
-            self._drop_last()
+            # What looked like words while only half of a fence had come leaves no gap behind.
+            self._drop_from(len(self._parts) - 1)
+        code = CodeView(self._theme, language, self.font(), self, drafted=self._drafted)
+        code.selected.connect(self.selected)
+        self._code = code
+        self._live_parts = 0
+        self._add(code, depth * LIST_INDENT)
 
-    def _drop_last(self) -> None:
-        last = self._parts.pop()
-        self._indents.pop()
-        del self._tops[len(self._parts) :]
-        self._touch()
-        last.hide()
-        last.deleteLater()
+    def _drop_from(self, at: int) -> None:
+        for part in self._parts[at:]:
+            part.hide()
+            part.deleteLater()
+        del self._parts[at:], self._indents[at:], self._tops[at:]
+        self._touch(at)
 
-    def _write_code(self, text: str) -> None:
+    def _write_code(self, text: str, origin: Origin) -> None:
         assert self._code is not None
-        self._code.append(text)
-        self._touch()
+        self._code.append(text, origin)
+        self._touch(len(self._parts) - 1)
 
     def _close_code(self) -> None:
         assert self._code is not None
         self._code.close_code()
         if not self._code.text:  # a stray mark at the end of an answer is no code
-            self._drop_last()
+            self._drop_from(len(self._parts) - 1)
         self._code = None
 
     def _add(self, part: ProseView | CodeView, indent: int) -> None:
         self._parts.append(part)
         self._indents.append(indent)
-        self._touch()
+        part.show_drafters(self._drafters_shown)
+        self._touch(len(self._parts) - 1)
         part.show()
 
-    def _touch(self) -> None:
-        self._dirty_from = min(self._dirty_from, max(0, len(self._parts) - 1))
+    def _touch(self, at: int) -> None:
+        self._dirty_from = min(self._dirty_from, max(0, at))
 
     # ---- size
 
@@ -233,6 +293,24 @@ class AnswerBody(QWidget):
         if (self.width(), self.height()) != (width, height):
             self.resize(width, height)
         return height
+
+
+class _Group(Struct):
+    """Blocks that stand in one part."""
+
+    is_table: bool = False
+    finished: list[Block] = []
+    live: list[Block] = []
+
+
+def _groups(finished: Sequence[Block], live: Sequence[Block]) -> list[_Group]:
+    groups: list[_Group] = []
+    for block, done in [*((block, True) for block in finished), *((block, False) for block in live)]:
+        is_table = isinstance(block, TableBlock) and not block.nested
+        if is_table or not groups or groups[-1].is_table:
+            groups.append(_Group(is_table))
+        (groups[-1].finished if done else groups[-1].live).append(block)
+    return groups
 
 
 def _gap_after(part: ProseView | CodeView) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import Qt
 from PySide6.QtGui import (
     QBrush,
@@ -20,13 +22,17 @@ from PySide6.QtGui import (
 )
 
 from ui import theme
+from ui.chat.draft_marks import DraftMarks
 from ui.chat.markdown_blocks import Block, CodeBlock, Span, TableBlock, TextBlock
 from ui.theme import Tokens
 
-# Which blocks the view draws a quote's bar or a rule beside.
+# Which blocks the view draws a quote's bar, a rule or a task's box beside.
 QUOTE_PROPERTY = QTextFormat.Property.UserProperty + 1
 RULE_PROPERTY = QTextFormat.Property.UserProperty + 2
+TASK_PROPERTY = QTextFormat.Property.UserProperty + 6  # 1 for a task that is open, 2 for one that is done
 _FRESH = QTextFormat.Property.UserProperty + 3  # the empty block that Qt puts after a table
+FORMULA_PROPERTY = QTextFormat.Property.UserProperty + 4  # the LaTeX that a run shows a part of
+FORMULA_NUMBER = QTextFormat.Property.UserProperty + 5  # tells two formulas in a row apart
 
 QUOTE_INDENT = 16
 LIST_INDENT = 24
@@ -46,15 +52,19 @@ _ALIGNMENTS = {
 
 
 class BlockWriter:
-    """Appends blocks at a cursor. The cursor stands at the document's end."""
+    """Appends blocks at a cursor. The cursor stands at the document's end; ``marks`` hear which part of
+    the source is written where."""
 
-    def __init__(self, document: QTextDocument, font: QFont, tokens: Tokens) -> None:
+    def __init__(self, document: QTextDocument, font: QFont, tokens: Tokens, marks: DraftMarks) -> None:
         document.setIndentWidth(LIST_INDENT)
         # What stands before the next block; whoever takes blocks away again puts it back.
         self.previous: Block | None = None
         self._written = False  # the document's first block is there before anything is written
         self._font = font
         self._tokens = tokens
+        self._marks = marks
+        self._formulas = 0
+        self._math_font = theme.math_font(font.pixelSize() + 1)
         self._code_font = theme.code_font(font.pixelSize() - 1)
         metrics = QFontMetricsF(font)
         self._line = 100 * theme.LINE_HEIGHT * font.pixelSize() / metrics.lineSpacing()
@@ -101,15 +111,29 @@ class BlockWriter:
             block_format.setHeadingLevel(block.level)
         if block.kind == "rule":
             block_format.setProperty(RULE_PROPERTY, True)
+        if block.checked is not None:
+            block_format.setIndent(block.depth)
+            block_format.setProperty(TASK_PROPERTY, 2 if block.checked else 1)
+        if block.kind == "formula":
+            block_format.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         if block.kind == "code":
             block_format.setBackground(QColor(self._tokens.inline_code))
             block_format.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         base = self._char_format(block)
         self._begin_block(cursor, block_format, base)
-        if block.marker is not None:
+        if block.marker is not None and block.checked is None:
             self._mark(cursor, block)
-        for span in block.spans:
-            cursor.insertText(_lines(span.text), self._span_format(span, base))
+        self._spans(cursor, block.spans, base)
+
+    def _spans(self, cursor: QTextCursor, spans: Sequence[Span], base: QTextCharFormat) -> None:
+        formula: str | None = None
+        for span in spans:
+            if span.formula is not None and span.formula is not formula:
+                self._formulas += 1
+            formula = span.formula
+            text = _lines(span.text)
+            self._marks.add(text, cursor.position(), span.at)
+            cursor.insertText(text, self._span_format(span, base))
 
     def _begin_block(
         self, cursor: QTextCursor, block_format: QTextBlockFormat, char_format: QTextCharFormat
@@ -138,7 +162,8 @@ class BlockWriter:
         result = QTextCharFormat()
         font = QFont(self._font)
         if block.kind == "heading":
-            font.setPixelSize(_HEADING_PX.get(block.level, theme.FONT_PX))
+            scale = self._font.pixelSize() / theme.FONT_PX
+            font.setPixelSize(round(scale * _HEADING_PX.get(block.level, theme.FONT_PX)))
             font.setWeight(QFont.Weight.DemiBold)
         if block.kind == "rule":
             font.setPixelSize(4)
@@ -155,6 +180,18 @@ class BlockWriter:
             )
             result.setBackground(QColor(self._tokens.inline_code))
             result.setForeground(QColor(self._tokens.text))
+        if span.formula is not None:
+            result.setFont(
+                self._math_font, QTextCharFormat.FontPropertiesInheritanceBehavior.FontPropertiesAll
+            )
+            result.setProperty(FORMULA_PROPERTY, span.formula)
+            result.setProperty(FORMULA_NUMBER, self._formulas)
+            if span.script:
+                result.setVerticalAlignment(
+                    QTextCharFormat.VerticalAlignment.AlignSuperScript
+                    if span.script > 0
+                    else QTextCharFormat.VerticalAlignment.AlignSubScript
+                )
         if span.bold:
             result.setFontWeight(QFont.Weight.DemiBold)
         if span.italic:
@@ -202,8 +239,7 @@ class BlockWriter:
                     _ALIGNMENTS[block.alignments[c] if c < len(block.alignments) else "left"]
                 )
                 inner.setBlockFormat(alignment)
-                for span in spans:
-                    inner.insertText(_lines(span.text), self._span_format(span, base))
+                self._spans(inner, spans, base)
         cursor.movePosition(QTextCursor.MoveOperation.End)
         # Qt puts a block after each table; until it is used it takes no room.
         after = QTextBlockFormat()

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.chats.chat import Chat
 from app.chats.conversation import Conversation
 from app.chats.errors import ChatsError
+from app.chats.export import ExportKind, exported
+from app.chats.importing import ImportedChat, read_chats_file
+from app.chats.message import clean_text
 from app.chats.sampling import Preset, SamplingChoice
 from app.chats.titles import one_line, title_of
+from model_store.files import write_atomically
 from ui.chat.view import Problem
 
 if TYPE_CHECKING:
@@ -68,7 +74,7 @@ class ChatKeeping:
 
     def set_draft(self, text: str) -> None:
         """What stands in the composer now."""
-        chat = self._controller.chat
+        chat, text = self._controller.chat, clean_text(text)
         if text == chat.draft:
             return
         chat.draft = text
@@ -139,11 +145,50 @@ class ChatKeeping:
         self.open(copy.id)
         return copy
 
+    # ---- files
+
+    def export(self, chat_id: int, path: Path, kind: ExportKind) -> bool:
+        """Write a chat to a file, "markdown" what is shown of it, "json" all of it. False when that
+        failed, which the view is told. For a name see app.chats.export.suggested_name."""
+        chat = self._store.get(chat_id)
+        if chat is None:
+            return False
+        try:
+            write_atomically(path, exported(chat, self._store.conversation(chat), kind))
+        except ChatsError as error:
+            self._view.problem(Problem(error.message, "", ()))
+        except OSError as error:
+            why = error.strerror or str(error)
+            self._view.problem(Problem(f"The chat could not be exported: {why}.", "Your chat is kept.", ()))
+        else:
+            return True
+        return False
+
+    def import_file(self, path: Path) -> int:
+        """Add the chats of a file and show the first; how many there were. A file that holds none is
+        told to the view. Large files take a while: read them elsewhere, then ``take_imported``."""
+        try:
+            return self.take_imported(read_chats_file(path))
+        except ChatsError as error:
+            self._view.problem(Problem(error.message, "", ()))
+            return 0
+
+    def take_imported(self, imported: Sequence[ImportedChat]) -> int:
+        """Add what app.chats.importing.read_chats_file has read, and show the first of it."""
+        for one in imported:
+            conversation = Conversation(one.messages, leaf=one.chat.leaf, started_at=one.chat.created_at)
+            one.chat.leaf = conversation.leaf.id if conversation.leaf is not None else None
+            self._store.add(one.chat, conversation)
+        if imported:
+            self._view.chats_changed()
+            self.open(imported[0].chat.id)
+        return len(imported)
+
     # ---- how the chat that is shown is answered
 
     def set_system_prompt(self, text: str | None) -> None:
         """Instructions for this chat alone; None takes those of the settings, "" none at all."""
-        self._controller.chat.system_prompt = text
+        self._controller.chat.system_prompt = clean_text(text) if text is not None else None
         self._changed(self._controller.chat)
 
     def set_sampling(self, sampling: SamplingChoice) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from PySide6.QtCore import QRectF, Qt, QTimer, Signal
+from PySide6.QtCore import QPointF, QRectF, Qt, QTimer, Signal
 from PySide6.QtGui import (
+    QFont,
     QFontMetricsF,
     QGuiApplication,
     QKeyEvent,
@@ -20,12 +21,15 @@ from PySide6.QtGui import (
     QTextOption,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QFrame, QLabel, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QApplication, QFrame, QLabel, QPlainTextEdit, QWidget
 
 from ui import theme as measures
-from ui.bidi import visible
+from ui.bidi import parts_visible, visible
 from ui.chat.code_colours import CodeColours, Run
-from ui.theme import Theme, code_font
+from ui.chat.draft_marks import DraftMarks
+from ui.chat.drafted_text import DraftedText
+from ui.chat.markdown_positions import Origin
+from ui.theme import Theme, code_font, small_font
 from ui.widgets.quiet_button import QuietButton
 
 _HEADER = 32
@@ -39,9 +43,18 @@ class CodeView(QWidget):
 
     selected = Signal()
 
-    def __init__(self, theme: Theme, language: str, parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        theme: Theme,
+        language: str,
+        font: QFont | None = None,
+        parent: QWidget | None = None,
+        *,
+        drafted: DraftedText | None = None,
+    ) -> None:
         super().__init__(parent)
         self._theme = theme
+        self.marks = DraftMarks(DraftedText() if drafted is None else drafted)
         self._text: list[str] = []
         self._colours = CodeColours(language)
         self._formats: dict[str, QTextCharFormat] = {}
@@ -53,9 +66,9 @@ class CodeView(QWidget):
         self._copy.setCursor(Qt.CursorShape.PointingHandCursor)
         self._copy.setAccessibleName("Copy code")
         self._copy.clicked.connect(self._copy_all)
-        self._edit = _CodeEdit(self)
+        self._edit = _CodeEdit(theme, self.marks, self)
         self._edit.copyAvailable.connect(lambda yes: self.selected.emit() if yes else None)
-        self._line = QFontMetricsF(self._edit.font()).lineSpacing()
+        self._line = 0.0
         self._timer = QTimer(self)
         self._timer.setInterval(0)
         self._timer.timeout.connect(self._colour_some)
@@ -63,18 +76,33 @@ class CodeView(QWidget):
         self.setAccessibleName(f"Code, {language}" if language else "Code")
         self._show_copy()
         self._make_formats()
+        self.set_font(font or QApplication.font())
 
     @property
     def text(self) -> str:
         return "".join(self._text)
 
-    def append(self, text: str) -> None:
-        """Add code at the end; the selection stays where it is."""
+    def append(self, text: str, origin: Origin = ()) -> None:
+        """Add code at the end, which stands in the answer where ``origin`` says; the selection stays
+        where it is."""
         self._text.append(text)
         cursor = QTextCursor(self._edit.document())
         cursor.movePosition(QTextCursor.MoveOperation.End)
+        self.marks.forget_block(cursor.block().position())
+        self._mark(text, origin, cursor.position())
         cursor.insertText(visible(text))
         self._colour_end()
+
+    def _mark(self, text: str, origin: Origin, position: int) -> None:
+        start = 0
+        for length, at in origin:
+            for part in parts_visible(text[start : start + length]):
+                shown = visible(part)
+                if shown == part:
+                    self.marks.add(part, position, at)
+                position += len(shown.encode("utf-16-le")) // 2
+                at += len(part) if at >= 0 else 0
+            start += length
 
     def close_code(self) -> None:
         """The code is whole: colour all of it, a little at a time."""
@@ -83,22 +111,33 @@ class CodeView(QWidget):
             self._timer.start()
 
     def recolour(self) -> None:
+        """Take the colours of the theme."""
         self._make_formats()
         for number, runs in self._runs.items():
             self._put(self._edit.document().findBlockByNumber(number), runs)
         self._edit.viewport().update()
         self.update()
 
+    def set_font(self, font: QFont) -> None:
+        """Code is a little smaller than the text in ``font``."""
+        self._edit.set_size(small_font(font).pixelSize())
+        self._line = QFontMetricsF(self._edit.font()).lineSpacing()
+        self.marks.forget()
+
+    def show_drafters(self, shown: bool) -> None:
+        """Mark what was guessed, or not. Nothing is laid out again."""
+        if shown != self.marks.shown:
+            self.marks.shown = shown
+            self._edit.viewport().update()
+
     def fit(self, width: int) -> int:
-        lines = self._edit.document().blockCount()
-        bar = self._edit.horizontalScrollBar()
-        height = round(lines * self._line + 1) + 2
         edit_width = width - 2 * _PAD
-        wide = bar.maximum() > bar.minimum()
-        total = _HEADER + height + _PAD + (bar.sizeHint().height() if wide else 0)
+        # The scroll bar itself hears of a new size only once it is shown.
+        wide = self._edit.document().size().width() > edit_width
+        height = round(self._edit.document().blockCount() * self._line + 1) + 2
+        bar = self._edit.horizontalScrollBar().sizeHint().height() if wide else 0
+        total = _HEADER + height + _PAD + bar
         self._edit.setGeometry(_PAD, _HEADER, edit_width, total - _HEADER - 2)
-        if bar.maximum() > bar.minimum() and not wide:
-            return self.fit(width)
         self._label.setGeometry(_PAD, 4, width // 2, _HEADER - 8)
         size = self._copy.sizeHint()
         self._copy.setGeometry(
@@ -181,26 +220,54 @@ class CodeView(QWidget):
 class _CodeEdit(QPlainTextEdit):
     """Left to right whatever it holds; scrolls sideways only."""
 
-    def __init__(self, parent: QWidget) -> None:
+    def __init__(self, theme: Theme, marks: DraftMarks, parent: QWidget) -> None:
         super().__init__(parent)
+        self._theme = theme
+        self._marks = marks
         self.setProperty("role", "code")
         self.setReadOnly(True)
         self.setUndoRedoEnabled(False)
-        self.setFont(code_font(measures.SMALL_PX))
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setTabStopDistance(4 * QFontMetricsF(self.font()).horizontalAdvance(" "))
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         self.setAccessibleName("Code")
         self.viewport().setAutoFillBackground(False)
         self.document().setDocumentMargin(0)
+
+    def set_size(self, pixels: int) -> None:
+        self.setFont(code_font(pixels))
         option = QTextOption()
         option.setTextDirection(Qt.LayoutDirection.LeftToRight)
         option.setAlignment(Qt.AlignmentFlag.AlignLeft)
-        option.setTabStopDistance(self.tabStopDistance())
+        option.setTabStopDistance(4 * QFontMetricsF(self.font()).horizontalAdvance(" "))
         option.setWrapMode(QTextOption.WrapMode.NoWrap)
         self.document().setDefaultTextOption(option)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if not self._marks.shown:
+            super().paintEvent(event)
+            return
+        blocks = list(self._blocks_in(QRectF(event.rect())))
+        dark = self._theme.tokens.dark
+        painter = QPainter(self.viewport())
+        for block, origin in blocks:
+            self._marks.draw_tints(painter, block, origin, dark)
+        painter.end()
+        super().paintEvent(event)
+        painter = QPainter(self.viewport())
+        for block, origin in blocks:
+            self._marks.draw_lines(painter, block, origin, dark)
+        painter.end()
+
+    def _blocks_in(self, area: QRectF) -> Iterator[tuple[QTextBlock, QPointF]]:
+        block = self.cursorForPosition(area.topLeft().toPoint()).block()
+        while block.isValid():
+            place = self.blockBoundingGeometry(block).translated(self.contentOffset())
+            if place.top() > area.bottom():
+                return
+            yield block, place.topLeft()
+            block = block.next()
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         delta = event.angleDelta()

@@ -7,7 +7,7 @@ from typing import Literal
 
 from app.chats.chat import Chat
 from app.chats.conversation import Conversation
-from app.chats.message import Message, RequestSettings
+from app.chats.message import Message, RequestSettings, clean_text
 from app.chats.store import ChatStore
 from app.chats.titles import title_of
 from app.engine_client import Event, WorkerLost
@@ -93,6 +93,7 @@ class Controller:
         False when it was not taken and should stay where it was typed."""
         if self.busy or not text.strip() or not self._can_ask():
             return False
+        text = clean_text(text)
         before = self.conversation.messages
         editing, self._editing = self._editing, None
         question = Message(role="user", pieces=[Piece(text)])

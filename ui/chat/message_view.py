@@ -60,19 +60,18 @@ class MessageView(QWidget):
     # ---- content
 
     def add(self, pieces: Sequence[Piece]) -> None:
-        thoughts = "".join(piece.text for piece in pieces if piece.reasoning)
-        text = "".join(piece.text for piece in pieces if not piece.reasoning)
-        if thoughts and (self.thoughts is not None or thoughts.strip()):
+        thoughts = [piece for piece in pieces if piece.reasoning]
+        text = [piece for piece in pieces if not piece.reasoning]
+        if thoughts and (self.thoughts is not None or any(piece.text.strip() for piece in thoughts)):
             if self.thoughts is None:
                 self.thoughts = Thoughts(self._theme, self)
                 self.thoughts.grown.connect(self.grown)
                 self.thoughts.toggled.connect(self.thoughts_toggled)
                 self.thoughts.show()
             self.thoughts.write(thoughts)
-        if text:
-            if not self.body.parts():
-                text = text.lstrip("\n") if not self._is_user else text
-            self.body.write(text)
+        if text and not self._is_user and not self.body.parts():
+            text[0] = Piece(text[0].text.lstrip("\n"), text[0].drafter)
+        self.body.write(text)
 
     def refresh(self) -> None:
         """The message's state, numbers or problem have changed."""
@@ -182,7 +181,7 @@ class Thoughts(QWidget):
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
         self._theme = theme
-        self._unread: list[str] = []
+        self._unread: list[Piece] = []
         self.body: AnswerBody | None = None
         self.button = QuietButton(theme, "right", "Thoughts", self)
         self.button.setCheckable(True)
@@ -190,11 +189,11 @@ class Thoughts(QWidget):
         self.set_state(False, False)
         self.recolour()
 
-    def write(self, text: str) -> None:
+    def write(self, pieces: Sequence[Piece]) -> None:
         if self.body is None:  # nothing is laid out while nobody looks
-            self._unread.append(text)
+            self._unread += pieces
         else:
-            self.body.write(text)
+            self.body.write(pieces)
 
     def set_state(self, thinking: bool, cut: bool) -> None:
         words = "Thinking…" if thinking else "Thoughts, cut" if cut else "Thoughts"
@@ -205,7 +204,7 @@ class Thoughts(QWidget):
         if shown and self.body is None:
             self.body = AnswerBody(self._theme, self.font(), parent=self)
             self.body.grown.connect(self.grown)
-            self.body.write("".join(self._unread))
+            self.body.write(self._unread)
             self._unread.clear()
         if self.body is not None:
             self.body.setVisible(shown)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from PySide6.QtCore import QEvent, QPoint, QRectF, Qt, QUrl, Signal
+from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, QRectF, Qt, QUrl, Signal
 from PySide6.QtGui import (
     QColor,
     QContextMenuEvent,
@@ -17,6 +17,9 @@ from PySide6.QtGui import (
     QMouseEvent,
     QPainter,
     QPaintEvent,
+    QPen,
+    QPolygonF,
+    QTextBlock,
     QTextBlockFormat,
     QTextCursor,
     QTextDocument,
@@ -27,7 +30,17 @@ from PySide6.QtWidgets import QFrame, QMenu, QTextBrowser, QToolTip, QWidget
 
 from ui import links
 from ui.bidi import visible
-from ui.chat.block_writer import QUOTE_INDENT, QUOTE_PROPERTY, RULE_PROPERTY, BlockWriter
+from ui.chat.block_writer import (
+    FORMULA_NUMBER,
+    FORMULA_PROPERTY,
+    QUOTE_INDENT,
+    QUOTE_PROPERTY,
+    RULE_PROPERTY,
+    TASK_PROPERTY,
+    BlockWriter,
+)
+from ui.chat.draft_marks import DraftMarks
+from ui.chat.drafted_text import DraftedText
 from ui.chat.markdown_blocks import Block
 from ui.theme import Theme
 
@@ -42,13 +55,26 @@ class _Document(QTextDocument):
 
 
 class ProseView(QTextBrowser):
-    """Finished blocks stay as they are; only the live ones at the end are written again."""
+    """Finished blocks stay as they are; only the live ones at the end are written again.
+
+    ``drafted`` tells who guessed which part of the source; ``copy_source`` asks for the source that the
+    selection shows, from one place to another, to be copied as it was written.
+    """
 
     selected = Signal()
+    copy_source = Signal(int, int)
 
-    def __init__(self, theme: Theme, font: QFont, parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        theme: Theme,
+        font: QFont,
+        parent: QWidget | None = None,
+        *,
+        drafted: DraftedText | None = None,
+    ) -> None:
         super().__init__(parent)
         self._theme = theme
+        self.marks = DraftMarks(DraftedText() if drafted is None else drafted)
         self._finished: list[Block] = []
         self._live: tuple[Block, ...] = ()
         self._live_at = 0  # where the live blocks begin in the document
@@ -73,7 +99,11 @@ class ProseView(QTextBrowser):
         self.setAccessibleName("Message text")
         self.anchorClicked.connect(self._ask_before_opening)
         self.copyAvailable.connect(self._copy_available)
-        self._writer = BlockWriter(document, font, theme.tokens)
+        self._writer = self._new_writer()
+
+    def _new_writer(self) -> BlockWriter:
+        self.marks.cut(0)
+        return BlockWriter(self.document(), self.font(), self._theme.tokens, self.marks)
 
     # ---- content
 
@@ -85,7 +115,7 @@ class ProseView(QTextBrowser):
         ends = (kept.anchor(), kept.position()) if kept is not None else None
         if self._live and not self._finished:
             self.document().clear()
-            self._writer = BlockWriter(self.document(), self.font(), self._theme.tokens)
+            self._writer = self._new_writer()
         cursor = QTextCursor(self.document())
         cursor.beginEditBlock()
         if self._live and self._finished:
@@ -111,6 +141,7 @@ class ProseView(QTextBrowser):
         return not self._finished and not self._live
 
     def _remove_live(self, cursor: QTextCursor) -> None:
+        self.marks.cut(self._live_at)
         cursor.setPosition(self._live_at)
         cursor.movePosition(QTextCursor.MoveOperation.End, QTextCursor.MoveMode.KeepAnchor)
         cursor.removeSelectedText()
@@ -131,9 +162,21 @@ class ProseView(QTextBrowser):
         """Write everything again in the colours of the theme."""
         finished, live = self._finished, self._live
         self.document().clear()
-        self._writer = BlockWriter(self.document(), self.font(), self._theme.tokens)
+        self._writer = self._new_writer()
         self._finished, self._live, self._live_at = [], (), 0
         self.show_blocks(finished, live)
+
+    def set_font(self, font: QFont) -> None:
+        """Write everything again in ``font``."""
+        self.setFont(font)
+        self.document().setDefaultFont(font)
+        self.recolour()
+
+    def show_drafters(self, shown: bool) -> None:
+        """Mark what was guessed, or not. Nothing is laid out again."""
+        if shown != self.marks.shown:
+            self.marks.shown = shown
+            self.viewport().update()
 
     def fit(self, width: int) -> int:
         """Take ``width`` and the height that the text needs there; returns that height."""
@@ -141,6 +184,7 @@ class ProseView(QTextBrowser):
             self.resize(width, self.height())
         if self.document().textWidth() != width:  # a hidden widget hears of its new size only later
             self.document().setTextWidth(width)
+            self.marks.forget()
         height = round(self.document().size().height() + 0.49)
         if self.height() != height:
             self.resize(width, height)
@@ -207,8 +251,53 @@ class ProseView(QTextBrowser):
         copy = menu.addAction("Copy")
         copy.setEnabled(self.textCursor().hasSelection())
         copy.triggered.connect(self.copy)
+        source = self.selected_source()
+        as_written = menu.addAction("Copy as Markdown")
+        as_written.setEnabled(source is not None)
+        if source is not None:
+            as_written.triggered.connect(lambda: self.copy_source.emit(*source))
         menu.addAction("Select all").triggered.connect(self.selectAll)
         menu.popup(event.globalPos())
+
+    def selected_source(self) -> tuple[int, int] | None:
+        """From where to where in the source the selected text stands."""
+        cursor = self.textCursor()
+        return self.marks.source_of(cursor.selectionStart(), cursor.selectionEnd())
+
+    def createMimeDataFromSelection(self) -> QMimeData:
+        """Plain text, with each formula as the LaTeX it was written in."""
+        cursor = self.textCursor()
+        data = QMimeData()
+        data.setText(self._words(cursor.selectionStart(), cursor.selectionEnd()))
+        return data
+
+    def _words(self, start: int, end: int) -> str:
+        parts: list[str] = []
+        block = self.document().findBlock(start)
+        while block.isValid() and block.position() < end:
+            if block.position() > start:
+                parts.append("\n")
+            number = None
+            iterator = block.begin()
+            while not iterator.atEnd():
+                fragment = iterator.fragment()
+                iterator += 1
+                first, last = fragment.position(), fragment.position() + fragment.length()
+                if last <= start or first >= end:
+                    continue
+                char_format = fragment.charFormat()
+                formula = char_format.property(FORMULA_PROPERTY)
+                if formula is None:
+                    cursor = QTextCursor(self.document())
+                    cursor.setPosition(max(first, start))
+                    cursor.setPosition(min(last, end), QTextCursor.MoveMode.KeepAnchor)
+                    parts.append(cursor.selectedText().replace("\u2028", "\n"))
+                    number = None
+                elif char_format.property(FORMULA_NUMBER) != number:
+                    number = char_format.property(FORMULA_NUMBER)
+                    parts.append(str(formula))
+            block = block.next()
+        return "".join(parts)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         # Scrolling belongs to the message list; what is left here is selecting and copying.
@@ -225,19 +314,62 @@ class ProseView(QTextBrowser):
         event.ignore()
 
     def paintEvent(self, event: QPaintEvent) -> None:
+        area = QRectF(event.rect()).translated(self.horizontalScrollBar().value(), 0)
+        blocks = list(self._blocks_in(area))
         painter = QPainter(self.viewport())
-        layout = self.document().documentLayout()
-        block = self.document().begin()
-        while block.isValid():
+        painter.translate(-self.horizontalScrollBar().value(), 0)
+        for block, place in blocks:
             block_format = block.blockFormat()
             quote = block_format.property(QUOTE_PROPERTY)
             rule = block_format.property(RULE_PROPERTY)
             if quote or rule:
-                area = layout.blockBoundingRect(block)
-                self._draw_mark(painter, area, int(quote or 0), block.layout().textOption())
-            block = block.next()
+                self._draw_mark(painter, place, int(quote or 0), block.layout().textOption())
+            if task := block_format.property(TASK_PROPERTY):
+                self._draw_task(painter, block, place, done=task == 2)
+            if self.marks.shown:
+                self.marks.draw_tints(painter, block, place.topLeft(), self._theme.tokens.dark)
         painter.end()
         super().paintEvent(event)
+        if self.marks.shown:
+            painter = QPainter(self.viewport())
+            painter.translate(-self.horizontalScrollBar().value(), 0)
+            for block, place in blocks:
+                self.marks.draw_lines(painter, block, place.topLeft(), self._theme.tokens.dark)
+            painter.end()
+
+    def _blocks_in(self, area: QRectF) -> Iterator[tuple[QTextBlock, QRectF]]:
+        """The blocks that are seen in ``area``, and where they stand."""
+        layout = self.document().documentLayout()
+        block = self.document().begin()
+        while block.isValid():
+            place = layout.blockBoundingRect(block)
+            if place.intersects(area):
+                yield block, place
+            elif place.top() > area.bottom() and QTextCursor(block).currentTable() is None:
+                return
+            block = block.next()
+
+    def _draw_task(self, painter: QPainter, block: QTextBlock, place: QRectF, *, done: bool) -> None:
+        """A box that says whether it is done; it cannot be clicked, for it is the model's."""
+        line = block.layout().lineAt(0)
+        size = round(line.ascent() * 0.85)
+        top = round(place.top() + line.y() + line.ascent() - size + 1)
+        rtl = block.layout().textOption().textDirection() == Qt.LayoutDirection.RightToLeft
+        left = round(place.right() + 8 if rtl else place.left() + line.x() - size - 8)
+        box = QRectF(left + 0.5, top + 0.5, size - 1, size - 1)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(self._theme.colour("accent" if done else "muted"), 1.2))
+        painter.setBrush(self._theme.colour("accent") if done else Qt.BrushStyle.NoBrush)
+        painter.drawRoundedRect(box, 3, 3)
+        if done:
+            tick = [(0.22, 0.52), (0.42, 0.72), (0.78, 0.3)]
+            painter.setPen(QPen(self._theme.colour("on_accent"), 1.6))
+            painter.drawPolyline(
+                QPolygonF(
+                    [QPointF(box.left() + x * box.width(), box.top() + y * box.height()) for x, y in tick]
+                )
+            )
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
 
     def _draw_mark(self, painter: QPainter, area: QRectF, quote: int, option: QTextOption) -> None:
         line = QColor(self._theme.tokens.line)
