@@ -102,6 +102,12 @@ def _parser() -> argparse.ArgumentParser:
         description="Chat with a language model on this machine. Without a command: open the window.",
     )
     commands = parser.add_subparsers(dest="command", metavar="command")
+    opening = commands.add_parser(
+        "open",
+        help="open the window with a model file or a chat; an open window comes to the front",
+        description="Open the window, or bring the one that is open to the front, and show something in it.",
+    )
+    opening.add_argument("what", help="a GGUF file, or a link to a chat such as slipstream:chat/123")
     chat = commands.add_parser(
         "chat",
         help="answer one prompt on the terminal",

@@ -10,6 +10,7 @@ from app import paths
 
 _MAX_BYTES = 1_000_000
 _BACKUPS = 2
+_OURS = ("app", "drafting", "model_store", "native", "qt", "ui")
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
@@ -29,7 +30,7 @@ def crash_log() -> Path:
 
 
 def start_logging() -> logging.Handler | None:
-    """Send the root logger's records, from INFO on, to the program log.
+    """Send what is logged to the program log: of our own packages from INFO on, of others warnings.
 
     None where the folder cannot be written: the program then runs without a log. Remove the handler
     from the root logger and close it to stop.
@@ -41,9 +42,9 @@ def start_logging() -> logging.Handler | None:
     except OSError:
         return None
     handler.setFormatter(logging.Formatter(_FORMAT))
-    root = logging.getLogger()
-    root.addHandler(handler)
-    root.setLevel(logging.INFO)
+    logging.getLogger().addHandler(handler)
+    for name in _OURS:
+        logging.getLogger(name).setLevel(logging.INFO)
     return handler
 
 

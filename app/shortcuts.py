@@ -28,8 +28,13 @@ ACTIONS: tuple[Action, ...] = (
     Action("zoom_in", "Larger text", "Ctrl++"),
     Action("zoom_out", "Smaller text", "Ctrl+-"),
     Action("zoom_reset", "Text as large as usual", "Ctrl+0"),
+    Action("next_region", "Next part of the window", "F6"),
+    Action("previous_region", "Part of the window before", "Shift+F6"),
     Action("reload_model", "Load the model again"),
     Action("unload_model", "Take the model out of memory"),
+    Action("logs", "Show logs"),
+    Action("report", "Copy diagnostic report"),
+    Action("about", "About Slipstream"),
     Action("quit", "Quit", "Ctrl+Q"),
 )
 

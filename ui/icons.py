@@ -1,4 +1,4 @@
-"""Our own icons, drawn in a colour of the theme."""
+"""Our own icons, drawn in a colour of the theme, and the program's own."""
 
 from __future__ import annotations
 
@@ -24,5 +24,20 @@ def icon(name: str, colour: str, size: int = 16) -> QIcon:
         renderer.render(painter, QRectF(0, 0, size * scale, size * scale))
         painter.end()
         pixmap.setDevicePixelRatio(scale)
+        result.addPixmap(pixmap)
+    return result
+
+
+@lru_cache(maxsize=1)
+def app_icon() -> QIcon:
+    """What stands for the program: window, tray, notifications."""
+    renderer = QSvgRenderer(str(paths.assets_dir() / "slipstream.svg"))
+    result = QIcon()
+    for size in (16, 24, 32, 48, 64, 128, 256):
+        pixmap = QPixmap(size, size)
+        pixmap.fill(Qt.GlobalColor.transparent)
+        painter = QPainter(pixmap)
+        renderer.render(painter, QRectF(0, 0, size, size))
+        painter.end()
         result.addPixmap(pixmap)
     return result

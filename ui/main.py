@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import gc
+import logging
 import multiprocessing
 import signal
 import socket
@@ -11,16 +12,25 @@ import sys
 from collections.abc import Sequence
 
 from PySide6.QtCore import QObject, QSocketNotifier, QTimer
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QMessageBox
 
 from app.engine_client import WORKER_COMMAND
+from app.program_log import start_logging
+from app.run_marker import Run, RunMarker
 from app.settings import SettingsFile
+from ui.icons import app_icon
 from ui.main_window import MainWindow
+from ui.shell.crash_guard import CrashGuard
+from ui.shell.opening import Opening, opening
+from ui.shell.single_instance import SingleInstance
 from ui.theme import Theme
 
+log = logging.getLogger(__name__)
 
-def main(engine_command: Sequence[str] = WORKER_COMMAND) -> int:
-    """Run until the window is closed; returns the exit status."""
+
+def main(arguments: Sequence[str] | None = None, engine_command: Sequence[str] = WORKER_COMMAND) -> int:
+    """Run until the window is closed; returns the exit status. ``arguments`` may name a model file or a
+    chat to open. Where a window is open already, that one shows it, and this ends at once."""
     if sys.stderr is not None:  # there is none in a windowed bundle
         faulthandler.enable()
     multiprocessing.freeze_support()
@@ -28,19 +38,72 @@ def main(engine_command: Sequence[str] = WORKER_COMMAND) -> int:
     application.setApplicationName("slipstream")
     application.setApplicationDisplayName("Slipstream")
     application.setDesktopFileName("slipstream")
+    wanted = opening(sys.argv[1:] if arguments is None else arguments)
+    instance = SingleInstance()
+    first = instance.first(wanted)
+    if first is None:
+        _say_it_hangs()
+    if not first:
+        return 0 if first is False else 1
+    logs = start_logging()
+    guard = CrashGuard()
+    guard.install()
+    marker = RunMarker()
+    last = marker.begin()
+    try:
+        return _run(application, instance, guard, wanted, last, engine_command)
+    finally:
+        instance.close()
+        marker.end()
+        guard.uninstall()
+        if logs is not None:
+            logging.getLogger().removeHandler(logs)
+            logs.close()
+
+
+def _run(
+    application: QApplication,
+    instance: SingleInstance,
+    guard: CrashGuard,
+    wanted: Opening,
+    last: Run | None,
+    engine_command: Sequence[str],
+) -> int:
     settings_file = SettingsFile()
     settings = settings_file.load()
     theme = Theme(application, settings.theme)
     theme.apply(settings)
     window = MainWindow(theme, settings_file, settings, engine_command)
+    guard.failed.connect(window.session.noticed)
     signals = _Signals(window)
+    application.commitDataRequest.connect(lambda _: window.end_with_session())
     window.show()
     window.start()
-    # What is there now stays until the end: no pause for looking through it again and again.
-    gc.freeze()
+    window.open(wanted)
+    if last is not None:
+        window.shell.tell_of_last_run(last)
+
+    def when_shown() -> None:
+        application.setWindowIcon(app_icon())
+        window.shell.start()
+        instance.asked.connect(window.show_and_open)
+        instance.listen()
+        # What is there now stays until the end: no pause for looking through it again and again.
+        gc.freeze()
+
+    QTimer.singleShot(0, window, when_shown)
     status = application.exec()
     signals.close()
     return status
+
+
+def _say_it_hangs() -> None:
+    QMessageBox.critical(
+        None,
+        "Slipstream",
+        "Slipstream is running already, but its window does not answer. End that program first, or wait "
+        "until it has ended.",
+    )
 
 
 class _Signals(QObject):
@@ -61,7 +124,7 @@ class _Signals(QObject):
 
     def _ask(self, number: int, frame: object) -> None:
         # Not from here: Python may be anywhere, even before the event loop, which a close must end.
-        QTimer.singleShot(0, self._window, self._window.close)
+        QTimer.singleShot(0, self._window, self._window.quit)
 
     def _woken(self) -> None:
         self._reader.recv(64)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 
+from msgspec.structs import replace
 from PySide6.QtCore import QSize
-from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence
 from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QWidget
 
 from app.engine_client import WORKER_COMMAND
@@ -13,9 +15,18 @@ from app.settings import Settings, SettingsFile
 from ui.chat.chat_page import ChatPage
 from ui.rail import Rail
 from ui.session import Session
+from ui.shell.opening import Opening
+from ui.shell.page import Searchable
+from ui.shell.regions import mark_region
+from ui.shell.shell import Shell
+from ui.shell.window_actions import WindowActions
+from ui.shell.window_memory import WindowMemory
 from ui.theme import Theme
 
 CHATS, MODELS, SPEED, SETTINGS = "Chats", "Models", "Speed", "Settings"
+# The page and the action that shows it.
+_ACTIONS = {CHATS: "chats", MODELS: "models", SPEED: "speed", SETTINGS: "settings"}
+_ZOOM_STEP, _ZOOM_LEAST, _ZOOM_MOST = 10, 75, 200
 
 
 class MainWindow(QMainWindow):
@@ -30,17 +41,20 @@ class MainWindow(QMainWindow):
     ) -> None:
         super().__init__()
         self._theme = theme
+        self._ending = False
         self.session = Session(settings_file, settings, engine_command, self)
-        self.session.settings_changed.connect(theme.apply)
+        self.session.settings_changed.connect(self._settings_changed)
         self.setWindowTitle("Slipstream")
         self.setMinimumSize(QSize(360, 360))
-        self.resize(1040, 760)
         self.setAcceptDrops(True)
         self.rail = Rail(theme, self)
         self.rail.chosen.connect(self.show_page)
+        mark_region(self.rail, "Pages")
         self.stack = QStackedWidget(self)
         self._makers: dict[str, Callable[[], QWidget]] = {}
         self._made: dict[str, QWidget] = {}
+        self._memory = WindowMemory(self)
+        self._memory.restore()
         self._add_pages()
         centre = QWidget(self)
         row = QHBoxLayout(centre)
@@ -49,25 +63,40 @@ class MainWindow(QMainWindow):
         row.addWidget(self.rail)
         row.addWidget(self.stack, 1)
         self.setCentralWidget(centre)
-        self._shortcuts()
+        self.actions_ = WindowActions(self, self._handlers())
+        self.shell = Shell(
+            theme, self.session, self, self.actions_.entries, self.open_chat, self.session.choose_model
+        )
+        self.shell.tray.new_chat.connect(self._new_chat_in_front)
+        self.shell.tray.quit_asked.connect(self.quit)
+        self._use_keys(settings)
         self.show_page(CHATS)
+        if self._memory.page in self._makers and self._memory.page != CHATS:
+            self.show_page(self._memory.page)
 
     def start(self) -> None:
         """Start the engine and load the chosen model, or the starter."""
         self.session.start()
 
+    def quit(self) -> None:
+        """Close for good, also where closing would leave it in the tray."""
+        self._ending = True
+        self.close()
+
+    def end_with_session(self) -> None:
+        """The desktop's session ends: closing is meant for good now."""
+        self._ending = True
+
     # ---- pages
 
     def _add_pages(self) -> None:
-        self._add_page(CHATS, "chats", "Chats", self._chat_page)
-        self._add_page(MODELS, "models", "Models", self._models_page)
-        self._add_page(SPEED, "speed", "Speed", self._speed_page)
-        self._add_page(SETTINGS, "settings", "Settings (Ctrl+,)", self._settings_page, below=True)
+        self._add_page(CHATS, "chats", self._chat_page)
+        self._add_page(MODELS, "models", self._models_page)
+        self._add_page(SPEED, "speed", self._speed_page)
+        self._add_page(SETTINGS, "settings", self._settings_page, below=True)
 
-    def _add_page(
-        self, name: str, icon: str, help: str, make: Callable[[], QWidget], *, below: bool = False
-    ) -> None:
-        self.rail.add(name, icon, help, below=below)
+    def _add_page(self, name: str, icon: str, make: Callable[[], QWidget], *, below: bool = False) -> None:
+        self.rail.add(name, icon, below=below)
         self._makers[name] = make
 
     def _chat_page(self) -> QWidget:
@@ -93,7 +122,10 @@ class MainWindow(QMainWindow):
         page = self._made.get(name)
         if page is None:
             page = self._made[name] = self._makers[name]()
+            if name != CHATS:  # that one is in parts
+                mark_region(page, name)
             self.stack.addWidget(page)
+            self._memory.restore_splitters(page)
         return page
 
     def show_page(self, name: str) -> None:
@@ -104,6 +136,11 @@ class MainWindow(QMainWindow):
             self.chat.composer.setFocus()
 
     @property
+    def shown(self) -> str:
+        """The name of the page that is shown."""
+        return next(name for name, page in self._made.items() if page is self.stack.currentWidget())
+
+    @property
     def chat(self) -> ChatPage:
         page = self.page(CHATS)
         assert isinstance(page, ChatPage)
@@ -111,26 +148,98 @@ class MainWindow(QMainWindow):
 
     # ---- what a person does
 
-    def _shortcuts(self) -> None:
-        for keys, action in (
-            (QKeySequence(QKeySequence.StandardKey.New), self._new_chat),
-            (QKeySequence("Ctrl+,"), lambda: self.show_page(SETTINGS)),
-            (QKeySequence("Esc"), self._escape),
-        ):
-            shortcut = QAction(self)
-            shortcut.setShortcut(keys)
-            shortcut.triggered.connect(action)
-            self.addAction(shortcut)
+    def _handlers(self) -> dict[str, Callable[[], object]]:
+        controller = self.session.controller
+        return {
+            "palette": self._palette,
+            "new_chat": self._new_chat,
+            "search_chats": self._search_chats,
+            "stop": self._escape,
+            "chats": lambda: self.show_page(CHATS),
+            "models": lambda: self.show_page(MODELS),
+            "speed": lambda: self.show_page(SPEED),
+            "settings": lambda: self.show_page(SETTINGS),
+            "find": self._find,
+            "zoom_in": lambda: self._zoom(self.session.settings.zoom + _ZOOM_STEP),
+            "zoom_out": lambda: self._zoom(self.session.settings.zoom - _ZOOM_STEP),
+            "zoom_reset": lambda: self._zoom(100),
+            "next_region": lambda: self.shell.regions.move(),
+            "previous_region": lambda: self.shell.regions.move(backwards=True),
+            "reload_model": controller.reload,
+            "unload_model": controller.unload,
+            "logs": lambda: self.shell.show_logs(),
+            "report": lambda: self.shell.copy_report(),
+            "about": lambda: self.shell.show_about(),
+            "quit": self.quit,
+        }
+
+    def _settings_changed(self, settings: Settings) -> None:
+        self._theme.apply(settings)
+        self._use_keys(settings)
+
+    def _use_keys(self, settings: Settings) -> None:
+        self.actions_.use_keys(settings.shortcuts)
+        for page, action in _ACTIONS.items():
+            keys = self.actions_[action].shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+            self.rail.set_help(page, f"{page} ({keys})" if keys else page)
+
+    def _palette(self) -> None:
+        palette = self.shell.palette
+        if palette.isVisible():
+            palette.close_palette()
+        else:
+            palette.open()
 
     def _new_chat(self) -> None:
         self.show_page(CHATS)
         self.session.controller.new_chat()
+
+    def _new_chat_in_front(self) -> None:
+        self.shell.raise_window()
+        self._new_chat()
+
+    def _search_chats(self) -> None:
+        self.show_page(CHATS)
+        self.chat.search_chats()
+
+    def _find(self) -> None:
+        page = self.stack.currentWidget()
+        if isinstance(page, Searchable):
+            page.find()
 
     def _escape(self) -> None:
         if self.stack.currentWidget() is self.chat:
             self.session.controller.stop()
         else:
             self.show_page(CHATS)
+
+    def _zoom(self, percent: int) -> None:
+        zoom = min(_ZOOM_MOST, max(_ZOOM_LEAST, percent))
+        if zoom != self.session.settings.zoom:
+            self.session.apply(replace(self.session.settings, zoom=zoom))
+
+    def open_chat(self, chat: int) -> None:
+        """Show a chat, if it is still there."""
+        self.show_page(CHATS)
+        if not self.session.controller.chats.open(chat):
+            self.session.noticed.emit("That chat is not there any more.")
+
+    def open(self, opening: Opening) -> None:
+        """What a start of the program was asked to open."""
+        if opening.model is not None:
+            self.show_page(CHATS)
+            self.session.choose_model(opening.model)
+        elif opening.chat is not None:
+            self.open_chat(opening.chat)
+
+    def show_and_open(self, opening: Opening) -> None:
+        """A later start of the program: this window comes to the front instead of another one."""
+        if opening.token is not None:
+            os.environ["XDG_ACTIVATION_TOKEN"] = opening.token  # Qt takes it from there, once
+        self.shell.raise_window()
+        self.open(opening)
+
+    # ---- the window itself
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if any(url.toLocalFile().lower().endswith(".gguf") for url in event.mimeData().urls()):
@@ -143,6 +252,11 @@ class MainWindow(QMainWindow):
             self.session.choose_model(model)
 
     def closeEvent(self, event: QCloseEvent) -> None:
+        self._memory.keep(self.shown)
+        if not self._ending and self.shell.hide_window():
+            event.ignore()
+            return
+        self.shell.close()
         for page in self._made.values():
             page.close()
         self.session.close()

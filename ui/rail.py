@@ -34,7 +34,7 @@ class Rail(QFrame):
         self._above = 0
         theme.changed.connect(self._colour)
 
-    def add(self, name: str, icon_name: str, help: str, *, below: bool = False) -> None:
+    def add(self, name: str, icon_name: str, *, below: bool = False) -> None:
         """A button for the page ``name``; ``below`` puts it at the bottom."""
         button = QToolButton(self)
         button.setProperty("look", "rail")
@@ -42,7 +42,7 @@ class Rail(QFrame):
         button.setIconSize(QSize(_ICON_PX, _ICON_PX))
         button.setFixedSize(WIDTH - 16, WIDTH - 16)
         button.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        button.setToolTip(help)
+        button.setToolTip(name)
         button.setAccessibleName(name)
         button.clicked.connect(lambda: self.chosen.emit(name))
         self._group.addButton(button)
@@ -54,6 +54,10 @@ class Rail(QFrame):
             self._column.insertWidget(self._above, button, 0, Qt.AlignmentFlag.AlignHCenter)
             self._above += 1
         self._colour()
+
+    def set_help(self, name: str, help: str) -> None:
+        """What is said when the pointer rests on the button of the page ``name``."""
+        self.buttons[name].setToolTip(help)
 
     def show_page(self, name: str) -> None:
         self.buttons[name].setChecked(True)

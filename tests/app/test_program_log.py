@@ -12,15 +12,13 @@ from app.run_marker import Run, RunMarker
 
 
 def test_records_go_to_the_file(private_home: Path) -> None:
-    root = logging.getLogger()
-    level = root.level
     handler = start_logging()
     assert handler is not None
     try:
         logging.getLogger("app.test").info("it %s", "began")
+        logging.getLogger("elsewhere").info("what a person searched for")
     finally:
-        root.removeHandler(handler)
-        root.setLevel(level)
+        logging.getLogger().removeHandler(handler)
         handler.close()
     assert program_log().is_relative_to(private_home)
     (line,) = last_lines(program_log())

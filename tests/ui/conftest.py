@@ -26,8 +26,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.qt_log_level_fail("WARNING"))
-            # the offscreen platform has no window manager to ask
-            item.add_marker(pytest.mark.qt_log_ignore(r"^This plugin does not support "))
+            # the offscreen platform has no window manager to ask, and no tray
+            item.add_marker(
+                pytest.mark.qt_log_ignore(r"^This plugin does not support |systemTrayWindowChanged")
+            )
 
 
 def settings_form(window: MainWindow) -> SettingsForm:

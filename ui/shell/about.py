@@ -1,0 +1,139 @@
+"""What this program is, what it runs on, and whose work it stands on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import (
+    QDialog,
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
+
+from ui.bidi import visible
+from ui.icons import app_icon
+from ui.shell.program_facts import PARTS, ProgramFacts, version
+
+_ICON_PX = 64
+_SAID_MS = 2500
+
+
+class About(QDialog):
+    def __init__(self, facts: ProgramFacts, show_logs: Callable[[], object], parent: QWidget | None) -> None:
+        super().__init__(parent)
+        self._facts = facts
+        self.setWindowTitle("About Slipstream")
+        self.setAccessibleName("About Slipstream")
+        self.setMinimumSize(440, 480)
+        picture = QLabel(self)
+        picture.setPixmap(app_icon().pixmap(_ICON_PX, _ICON_PX))
+        title = QLabel("Slipstream", self)
+        title.setProperty("role", "title")
+        words = _words("Language models on your own machine, drafted ahead and checked word by word.", self)
+        words.setProperty("role", "muted")
+        beside = QVBoxLayout()
+        beside.setSpacing(4)
+        beside.addStretch(1)
+        beside.addWidget(title)
+        beside.addWidget(words)
+        beside.addStretch(1)
+        head = QHBoxLayout()
+        head.setSpacing(16)
+        head.addWidget(picture, 0, Qt.AlignmentFlag.AlignTop)
+        head.addLayout(beside, 1)
+        self.rows = QGridLayout()
+        self.rows.setHorizontalSpacing(24)
+        self.rows.setVerticalSpacing(8)
+        self.rows.setColumnStretch(1, 1)
+        for name, value in facts.lines():
+            self._row(self.rows, name, value)
+        section = QLabel("Made with", self)
+        section.setProperty("role", "section")
+        self.copied = QPushButton("Copy diagnostic report", self)
+        self.copied.setToolTip("Versions, settings, the model and the last log lines. No word of your chats.")
+        self.copied.clicked.connect(self.copy_report)
+        logs = QPushButton("Show logs", self)
+        logs.clicked.connect(show_logs)
+        close = QPushButton("Close", self)
+        close.clicked.connect(self.close)
+        close.setDefault(True)
+        for button in (self.copied, logs):
+            button.setAutoDefault(False)
+        below = QHBoxLayout()
+        below.setSpacing(8)
+        below.addWidget(self.copied)
+        below.addWidget(logs)
+        below.addStretch(1)
+        below.addWidget(close)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(24, 24, 24, 16)
+        column.setSpacing(16)
+        column.addLayout(head)
+        column.addLayout(self.rows)
+        column.addWidget(section)
+        column.addWidget(self._parts(), 1)
+        column.addWidget(_words("Slipstream itself is under the Apache License 2.0.", self, "small"))
+        column.addLayout(below)
+        self._said = QTimer(self)
+        self._said.setSingleShot(True)
+        self._said.setInterval(_SAID_MS)
+        self._said.timeout.connect(lambda: self.copied.setText("Copy diagnostic report"))
+
+    def copy_report(self) -> None:
+        QGuiApplication.clipboard().setText(self._facts.report())
+        self.copied.setMinimumWidth(self.copied.width())
+        self.copied.setText("Copied")
+        self._said.start()
+
+    def _parts(self) -> QScrollArea:
+        inside = QWidget(self)
+        inside.setObjectName("column")
+        grid = QGridLayout(inside)
+        grid.setContentsMargins(0, 0, 8, 0)
+        grid.setHorizontalSpacing(16)
+        grid.setVerticalSpacing(4)
+        grid.setColumnStretch(0, 1)
+        for row, part in enumerate(PARTS):
+            number = version(part.package) if part.package else ""
+            for at, text in enumerate((f"{part.name} {number}".strip(), part.licence)):
+                label = _words(text, inside)
+                if at:
+                    label.setWordWrap(False)
+                    label.setProperty("role", "muted")
+                grid.addWidget(label, row, at)
+        grid.setRowStretch(len(PARTS), 1)
+        area = QScrollArea(self)
+        area.setAccessibleName("Parts and their licences")
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setWidgetResizable(True)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setWidget(inside)
+        return area
+
+    def _row(self, grid: QGridLayout, name: str, value: str) -> None:
+        at = grid.rowCount()
+        label = QLabel(name, self)
+        label.setProperty("role", "muted")
+        words = _words(visible(value), self)
+        words.setAccessibleName(f"{name}: {value}")
+        grid.addWidget(label, at, 0, Qt.AlignmentFlag.AlignTop)
+        grid.addWidget(words, at, 1)
+
+
+def _words(text: str, parent: QWidget, role: str | None = None) -> QLabel:
+    label = QLabel(parent)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    label.setText(text)
+    label.setWordWrap(True)
+    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    if role is not None:
+        label.setProperty("role", role)
+    return label

@@ -1,0 +1,13 @@
+"""What the window asks of its pages."""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+
+@runtime_checkable
+class Searchable(Protocol):
+    """A page with something to search in it."""
+
+    def find(self) -> None:
+        """Put the focus where the search is typed."""
