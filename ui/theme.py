@@ -46,6 +46,7 @@ class Tokens(Struct, frozen=True, kw_only=True):
     inline_code: str
     selection: str
     on_selection: str
+    shade: str
     code_keyword: str
     code_string: str
     code_comment: str
@@ -73,6 +74,7 @@ LIGHT = Tokens(
     inline_code="#EDEDEA",
     selection="#BFDDEA",
     on_selection="#1C1C1A",
+    shade="#381C1C1A",
     code_keyword="#8A2A6B",
     code_string="#2E6B34",
     code_comment="#63635E",
@@ -100,6 +102,7 @@ DARK = Tokens(
     inline_code="#292C2A",
     selection="#23566B",
     on_selection="#FFFFFF",
+    shade="#90000000",
     code_keyword="#E08BC0",
     code_string="#8CC793",
     code_comment="#9A9A94",
