@@ -14,6 +14,7 @@ from app.models_search import search
 from app.settings import SettingsFile
 from app.store_problem import store_problem
 from app.terminal import note, printable
+from model_store.download_job import JobProgress
 from model_store.fit import shown_bytes
 from model_store.hub_error import HubError
 from model_store.imported import Imported
@@ -81,12 +82,19 @@ def _list(store: Store, options: argparse.Namespace) -> int:
         state = "a newer version is on the Hub" if update.file else "it is gone from the Hub"
         print(f"{printable(path.name)}: {state} ({update.manifest.repository})")
     for job in store.jobs():
-        part = f"{shown_bytes(job.received)} of {shown_bytes(job.size)}"
-        print(f"{printable(job.title)} is not finished ({part}): slipstream models get goes on with it")
+        print(_unfinished(job))
     free = f", {shown_bytes(use.free)} are free" if use.free is not None else ""
     unfinished = f", {shown_bytes(use.unfinished)} of unfinished downloads" if use.unfinished else ""
     print(f"\n{store.models}: {shown_bytes(use.models)} of models{unfinished}{free}")
     return 0
+
+
+def _unfinished(job: JobProgress) -> str:
+    title, part = printable(job.title), f"{shown_bytes(job.received)} of {shown_bytes(job.size)}"
+    if job.state == "active":
+        return f"{title} is being downloaded by another program ({part})"
+    why = f" {printable(job.error.message)}" if job.error is not None else ""
+    return f"{title} is not finished ({part}): slipstream models get goes on with it.{why}"
 
 
 def _rm(store: Store, options: argparse.Namespace) -> int:

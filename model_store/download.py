@@ -127,7 +127,7 @@ class Download:
             if not self._already_there():
                 self._part.open(self._file)
                 self._try_until_whole()
-                self._part.discard()
+            self._part.discard()
         except HubError as error:
             raise DownloadError(error.kind, error.message, error.link) from error
         except DiskFullError as error:

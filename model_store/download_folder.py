@@ -14,6 +14,7 @@ import msgspec
 from filelock import FileLock, Timeout
 
 from model_store.download_job import FileRecord, JobRecord
+from model_store.files import write_atomically
 from model_store.local_path import HIDDEN, same_place
 from model_store.part_file import BAD, LOCK, NEW, PART, STATE, PartFile
 
@@ -51,29 +52,30 @@ class DownloadFolder:
 
     def write(self, record: JobRecord) -> None:
         """Raises OSError. Only the holder of the job's lock may."""
-        new = self.path / f"{record.id}{NEW}"
-        new.write_bytes(msgspec.json.encode(record))
-        new.replace(self.path / f"{record.id}{_JOB}")
+        write_atomically(self.path / f"{record.id}{_JOB}", msgspec.json.encode(record))
+
+    def read(self, job_id: str) -> JobRecord | None:
+        """The record of a job; None for one that has ended, and for a damaged one, which is nobody's."""
+        path = self.path / f"{job_id}{_JOB}"
+        try:
+            return msgspec.json.decode(path.read_bytes(), type=JobRecord)
+        except FileNotFoundError:
+            return None
+        except (OSError, msgspec.DecodeError) as error:
+            log.warning("the download %s cannot be read: %s", path, error)
+            return None
 
     def records(self) -> list[JobRecord]:
-        """Of all programs' jobs, the oldest first; a damaged one is nobody's and is left out."""
-        found = []
-        for path in sorted(self.path.glob(f"*{_JOB}")):
-            try:
-                found.append(msgspec.json.decode(path.read_bytes(), type=JobRecord))
-            except FileNotFoundError:
-                continue
-            except (OSError, msgspec.DecodeError) as error:
-                log.warning("the download %s cannot be read: %s", path, error)
-        return found
+        """Of all programs' jobs, the oldest first."""
+        found = (self.read(path.stem) for path in sorted(self.path.glob(f"*{_JOB}")))
+        return [record for record in found if record is not None]
 
     def has(self, job_id: str) -> bool:
         return (self.path / f"{job_id}{_JOB}").exists()
 
     def forget(self, job_id: str) -> None:
         """Delete the record of a job. Raises OSError."""
-        for suffix in (_JOB, NEW):
-            (self.path / f"{job_id}{suffix}").unlink(missing_ok=True)
+        (self.path / f"{job_id}{_JOB}").unlink(missing_ok=True)
 
     def discard_parts(self, records: tuple[FileRecord, ...]) -> None:
         """Delete what there is of these files, unless another job wants it or a program writes it.
@@ -112,7 +114,8 @@ class DownloadFolder:
             key = path.name.rpartition(".")[0]
             with _held(FileLock(self.path / f"{key}{LOCK}", timeout=0, mode=0o600)) as held:
                 if held:
-                    path.unlink(missing_ok=True)
+                    if path.suffix != LOCK:  # which Windows keeps while it is held; it goes with that
+                        path.unlink(missing_ok=True)
                     freed += size
         return freed
 

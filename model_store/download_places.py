@@ -55,6 +55,14 @@ class DownloadPlaces:
             if manifest is not None:
                 if not manifest.is_of(file):
                     return True
-            elif path.name != place.name or path.stat().st_size != file.size:
+            elif path.name != place.name or _size(path) != file.size:
                 return True
         return False
+
+
+def _size(path: Path) -> int | None:
+    """Bytes of the file; None for what is none, such as a link that leads nowhere."""
+    try:
+        return path.stat().st_size if path.is_file() else None
+    except OSError:
+        return None

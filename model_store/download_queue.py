@@ -90,14 +90,19 @@ class DownloadQueue:
                 lock = self._folder.job_lock(record.id)
                 if record.id in self._jobs or not _take(lock, _GLANCE_S):
                     continue
-                if not self._folder.has(record.id):  # it has just ended
-                    self._let_go(record.id, lock)
+                # Whoever had the lock until now may have changed it.
+                current = self._folder.read(record.id)
+                if current is None:
+                    if self._folder.has(record.id):
+                        lock.release()
+                    else:  # it has just ended
+                        self._let_go(record.id, lock)
                     continue
-                job = QueuedJob(record, lock, [self._file(file) for file in record.files])
-                job.error = record.error
-                if record.state != "running":
+                job = QueuedJob(current, lock, [self._file(file) for file in current.files])
+                job.error = current.error
+                if current.state != "running":
                     for file in job.files:
-                        file.phase = record.state
+                        file.phase = current.state
                 self._jobs[record.id] = job
             self._start_waiting()
             jobs = list(self._jobs.values())
@@ -199,7 +204,8 @@ class DownloadQueue:
         return self._folder.leftovers()
 
     def close(self) -> None:
-        """Stop everything, and leave it for the next program. Returns when no thread is left."""
+        """Stop everything, and leave it for the next program. Returns when no thread is left, so it must not
+        be called by whoever is told of progress."""
         with self._lock:
             self._closed = True
             for job in self._jobs.values():

@@ -84,8 +84,7 @@ def read_folder(folder: Path) -> list[Imported]:
 
 
 def read_hugging_face(cache: Path) -> Iterator[Imported]:
-    """The GGUF files of a Hub cache, under the names of their repositories; of a file that is in several
-    snapshots, the newest one."""
+    """The GGUF files of a Hub cache; of a file that is in several snapshots, the newest one."""
     seen: set[Path] = set()
     for snapshot in sorted(_matching(cache, "models--*--*/snapshots/*"), key=_mtime, reverse=True):
         for model in _plain(snapshot, HUGGING_FACE):
@@ -209,6 +208,8 @@ def _matching(folder: Path, pattern: str) -> Iterable[Path]:
 
 
 def _files(folder: Path, depth: int) -> Iterator[Path]:
+    if "\0" in str(folder):  # os.walk passes over all other folders that cannot be
+        return
     for current, folders, names in os.walk(folder):
         if len(Path(current).relative_to(folder).parts) >= depth:
             folders.clear()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
+from filelock import FileLock
 
 from model_store.check import describe_os_error
 from model_store.files import write_atomically
@@ -35,25 +36,26 @@ class ImportedError(Exception):
 
 
 class ImportedModels:
-    """Reads and writes the list. Nothing is ever copied, and no file on it is ever deleted."""
+    """Reads and writes the list. Nothing is ever copied, and no file on it is ever deleted.
+
+    Any thread and any process may use it.
+    """
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._lock = threading.Lock()
 
     def models(self) -> tuple[Imported, ...]:
         """What was imported, in that order; nothing when the list cannot be read. A damaged one is set
         aside."""
-        with self._lock:
-            try:
-                return tuple(self._read())
-            except ImportedError as error:
-                log.warning("%s", error)
-                return ()
+        try:
+            return tuple(self._read())
+        except ImportedError as error:
+            log.warning("%s", error)
+            return ()
 
     def add(self, models: Iterable[Imported]) -> list[Imported]:
         """Those of ``models`` that were not on the list. Raises ImportedError."""
-        with self._lock:
+        with self._alone():
             kept = self._read()
             known = {model.path for model in kept}
             new = list({model.path: model for model in models if model.path not in known}.values())
@@ -63,13 +65,24 @@ class ImportedModels:
 
     def remove(self, path: Path) -> bool:
         """Take a model off the list; whether it was on it. Raises ImportedError."""
-        with self._lock:
+        with self._alone():
             kept = self._read()
             left = [model for model in kept if model.path != path]
             if len(left) == len(kept):
                 return False
             self._write(left)
             return True
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """So that nothing is lost that another program adds at the same time. Raises ImportedError."""
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            with FileLock(self._file.with_suffix(".lock")):
+                yield
+        except OSError as error:
+            reason = (error.strerror or type(error).__name__).lower()
+            raise ImportedError(f"The list of imported models cannot be written: {reason}.") from error
 
     def _read(self) -> list[Imported]:
         try:
@@ -94,9 +107,4 @@ class ImportedModels:
             content = msgspec.json.encode(_Content(_VERSION, models), enc_hook=str)
         except UnicodeEncodeError:
             raise ImportedError("A file whose name is not text cannot be imported.") from None
-        try:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(self._file, msgspec.json.format(content, indent=1))
-        except OSError as error:
-            reason = (error.strerror or type(error).__name__).lower()
-            raise ImportedError(f"The list of imported models cannot be written: {reason}.") from error
+        write_atomically(self._file, msgspec.json.format(content, indent=1))

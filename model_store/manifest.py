@@ -85,9 +85,12 @@ class Manifests:
             return
         place.unlink(missing_ok=True)
         for folder in place.parents:
-            if folder == self._folder or not folder.is_dir() or any(folder.iterdir()):
+            if folder == self._folder:
                 break
-            folder.rmdir()
+            try:
+                folder.rmdir()
+            except OSError:  # it is not empty
+                break
 
     def all(self) -> dict[Path, Manifest]:
         """Every manifest, by the path of its file, whether that file is still there or not."""

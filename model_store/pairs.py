@@ -67,7 +67,7 @@ class Pairs:
     ) -> None:
         self._file.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(self._file.with_suffix(".lock")):
-            wanted: dict[str, str | None] = {**self._read(), **(set_to or {})}
+            wanted: dict[str, str | None] = {**self._known(), **(set_to or {})}
             drafters = {
                 target: drafter
                 for target, drafter in wanted.items()
@@ -78,11 +78,19 @@ class Pairs:
 
     def _read(self) -> dict[str, str]:
         try:
+            return self._known()
+        except OSError as error:
+            log.warning("which drafters belong to which models cannot be read: %s", error)
+            return {}
+
+    def _known(self) -> dict[str, str]:
+        """Nothing where the file is damaged. Raises OSError: what is there must not be written over then."""
+        try:
             return msgspec.json.decode(self._file.read_bytes(), type=_Content).drafters
         except (FileNotFoundError, NotADirectoryError):
             return {}
-        except (OSError, msgspec.DecodeError) as error:
-            log.warning("which drafters belong to which models cannot be read: %s", error)
+        except msgspec.DecodeError as error:
+            log.warning("which drafters belong to which models is damaged: %s", error)
             return {}
 
     def _name(self, path: Path) -> str | None:

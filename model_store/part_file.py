@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -85,7 +86,7 @@ class PartFile:
     def close(self) -> None:
         if self._syncer is not None:
             self._syncer.shutdown()
-            self._syncer = None
+            self._syncer = self._sync = None
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -107,11 +108,16 @@ class PartFile:
 
     def finish(self, destination: Path) -> None:
         """Put the whole file in its place, at once and for good, over what is there."""
-        os.fsync(self._descriptor)
+        self._check_sync()
+        self._sync = None
+        with self._starting_anew():
+            os.fsync(self._descriptor)
         self.close()
+        new = [folder for folder in destination.parents if not folder.exists()]
         destination.parent.mkdir(parents=True, exist_ok=True)
         self.path.replace(destination)
-        _sync_folder(destination.parent)
+        for folder in dict.fromkeys((destination.parent, *(each.parent for each in new))):
+            _sync_folder(folder)
         self.discard()
 
     def discard(self) -> None:
@@ -134,8 +140,26 @@ class PartFile:
         self._sync_at = self.size + _SYNC_EVERY
         if self._syncer is None:
             self._syncer = ThreadPoolExecutor(1, f"sync {self.path.name}")
-        if self._sync is None or self._sync.done():
-            self._sync = self._syncer.submit(os.fsync, self._descriptor)
+        if self._sync is not None and not self._sync.done():
+            return
+        self._check_sync()
+        self._sync = self._syncer.submit(os.fsync, self._descriptor)
+
+    def _check_sync(self) -> None:
+        """Wait for the last one. The system tells only once that something could not be written."""
+        if self._sync is not None:
+            with self._starting_anew():
+                self._sync.result()
+
+    @contextmanager
+    def _starting_anew(self) -> Iterator[None]:
+        """What did not reach the disk may still be read from memory, and must not be gone on with."""
+        try:
+            yield
+        except OSError:
+            self._sync = None
+            self.restart(None)
+            raise
 
     def _read_state(self) -> _State | None:
         """The state, if it is about the wanted content."""

@@ -23,7 +23,6 @@ from model_store.local_path import HIDDEN
 from model_store.manifest import Manifest, Manifests
 from model_store.offer import Offer, Offers
 from model_store.pairs import Pairs
-from model_store.readiness import Readiness, readiness
 from model_store.remote_header import RemoteHeaders
 from model_store.removal import Removed, remove_model
 from model_store.repo_link import parse_repo
@@ -31,13 +30,11 @@ from model_store.repository_files import RepositoryFiles, group_by_name, read_gr
 from model_store.scan import scan_file
 from model_store.scan_cache import ScanCache
 from model_store.split import parts_of, split_name
-from model_store.starter import STARTER_NAME, starter_path
+from model_store.starter import starter_model
 from model_store.stop_signal import StopSignal
 from model_store.verification import FileCheck, verify_file
 
 Event = Listing | JobProgress
-OUR_PROGRAM = "Slipstream"
-"""The program that the starter belongs to."""
 
 
 class StoreError(Exception):
@@ -105,7 +102,9 @@ class Store:
         try:
             queue.start()
         except OSError:
-            self.close()
+            with self._lock:
+                self._queue = None
+            queue.close()
             raise
         return queue
 
@@ -152,7 +151,8 @@ class Store:
     def remove(self, entry: ModelEntry, in_use: Callable[[Path], str | None] = lambda path: None) -> Removed:
         """Delete a model, or take an imported one off the list, which frees nothing.
 
-        ``in_use`` says why a file must stay: "it is loaded". One that is being downloaded stays as well.
+        ``in_use`` says why a file must stay: "it is loaded". One that is part of a download stays as well,
+        until that has ended.
         Raises RemovalError, ImportedError and OSError.
         """
         if entry.program is not None and self.imported.remove(entry.path):
@@ -161,7 +161,7 @@ class Store:
         coming = {self.models / file.place for record in records for file in record.files}
 
         def reason(path: Path) -> str | None:
-            return "it is being downloaded" if path in coming else in_use(path)
+            return "a download of it is not finished" if path in coming else in_use(path)
 
         removed = remove_model(entry, self.models, reason)
         for path in removed.paths:
@@ -173,10 +173,6 @@ class Store:
         """Read all of a model's files and compare them with their manifests. Raises Stopped."""
         stop = stop or StopSignal()
         return [verify_file(part, self.manifests.read(part), stop) for part in parts_of(entry.path)]
-
-    def readiness(self, entry: ModelEntry, drafter: Path | None, loading: Loading = Loading()) -> Readiness:
-        """How a model will run with ``drafter``, None for what is inside it. Raises ModelFileError."""
-        return readiness(entry, drafter, loading, self._free())
 
     def free_memory(self) -> FreeMemory:
         """What a model may take now."""
@@ -306,12 +302,18 @@ class Store:
     def cancel(self, name: str) -> JobProgress:
         """Give up the unfinished download with this id, title or file, and delete what has come of it.
 
-        Raises StoreError when there is none, or another program is at work on it, and OSError.
+        Raises StoreError when there is none or several, or another program is at work on it, and OSError.
         """
         unfinished = [job for job in self.jobs() if job.state not in ("complete", "cancelled")]
-        job = next((job for job in unfinished if name in _names(job)), None)
-        if job is None:
+        # A drafter may come with several models.
+        found = [job for job in unfinished if name in (job.id, job.title)]
+        found = found or [job for job in unfinished if name in _file_names(job)]
+        if not found:
             raise StoreError("not_found", f"There is no unfinished download {name!r}.")
+        if len(found) > 1:
+            titles = ", ".join(f"{job.title} ({job.id})" for job in found)
+            raise StoreError("ambiguous", f"{name!r} is in more than one download: {titles}.")
+        [job] = found
         with self._lock:
             queue = self._queue
         if queue is not None and job.ours:
@@ -358,14 +360,12 @@ class Store:
         return self.imported.add(model for model in models if not model.path.resolve().is_relative_to(inside))
 
     def _listed(self) -> Sequence[Imported]:
-        starter = starter_path()
-        ours = (Imported(starter, STARTER_NAME, OUR_PROGRAM),) if starter is not None else ()
-        return (*ours, *self.imported.models())
+        starter = starter_model()
+        return (*([starter] if starter is not None else ()), *self.imported.models())
 
     def _below(self, path: Path) -> str:
         return str(path.relative_to(self.models)) if path.is_relative_to(self.models) else str(path)
 
 
-def _names(job: JobProgress) -> set[str]:
-    files = {file.path.name for file in job.files} | {file.path.stem for file in job.files}
-    return {job.id, job.title, *files}
+def _file_names(job: JobProgress) -> set[str]:
+    return {file.path.name for file in job.files} | {file.path.stem for file in job.files}

@@ -243,7 +243,10 @@ def fail_to_get(run: Run, hub: LocalHub) -> None:
 
 def test_unfinished_download_goes_on(run: Run, hub: LocalHub) -> None:
     fail_to_get(run, hub)
-    assert "m.gguf is not finished (0 MB of 1 MB): slipstream models get goes on" in run("list")[1]
+    listing = run("list")[1]
+    assert (
+        "m.gguf is not finished (0 MB of 1 MB): slipstream models get goes on with it. m.gguf arr" in listing
+    )
     status, out, _ = run("get")
     assert status == 0
     assert "m.gguf  (1,048,576 bytes, checked)" in out
@@ -331,13 +334,14 @@ def test_import_lists_in_place_and_rm_takes_off_the_list(
 def test_stopped_download_goes_on_in_the_next_program(hub: LocalHub, private_home: Path, run: Run) -> None:
     data = os.urandom(3 << 20)
     hub.add(REPO, {"m.gguf": data})
-    hub.script(REPO, "m.gguf", Fault("stall", at=0.5))
+    hub.script(REPO, "m.gguf", Fault("stall", at=0.5, seconds=30))
     command = [sys.executable, "-m", "app", "models", "get", f"hf://{REPO}/m.gguf", "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
         assert program.stdout is not None
         for line in program.stdout:
             if json.loads(line)["received"] > 1 << 20:
                 break
+        assert "m.gguf is being downloaded by another program (" in run("list")[1]
         program.send_signal(2)
         _, err = program.communicate(timeout=30)
     assert program.returncode == 130

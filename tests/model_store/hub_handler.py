@@ -251,6 +251,7 @@ class HubHandler(BaseHTTPRequestHandler):
             self.wfile.write(extra)
         if stop < end:
             if fault is not None and kind == "stall":
+                self.seen.answered.set()  # nothing more will come
                 self.hub.closing.wait(fault.seconds)
             if kind == "reset":
                 # A reset, where closing would be a clean end

@@ -254,6 +254,29 @@ def test_file_that_is_there_is_not_downloaded(bench: QueueBench, local_hub: Loca
     assert local_hub.sent(REPO, "x.gguf") == 0
 
 
+def test_part_of_a_file_that_is_there_by_now_is_deleted(bench: QueueBench, local_hub: LocalHub) -> None:
+    local_hub.script(REPO, "x.gguf", Fault("stall", 0.5, 30.0))
+    job = bench.get(REPO, "x.gguf")
+    bench.wait(job.id, lambda event: event.received > 0)
+    bench.queue.close()
+    assert ".part" in suffixes(bench.models)
+    target(bench).parent.mkdir(parents=True, exist_ok=True)
+    target(bench).write_bytes(CONTENT)
+    with QueueBench(bench.models, local_hub) as later:
+        assert later.end(job.id).state == "complete"
+    assert unfinished(bench.models) == []
+
+
+def test_link_that_leads_nowhere_is_not_overwritten(bench: QueueBench) -> None:
+    target(bench).parent.mkdir(parents=True)
+    target(bench).symlink_to(bench.models / "gone")
+    job = bench.end(bench.get(REPO, "x.gguf").id)
+    assert job.state == "complete"
+    assert target(bench).is_symlink()
+    assert job.files[0].path != target(bench)
+    assert job.files[0].path.read_bytes() == CONTENT
+
+
 def test_somebody_elses_file_is_not_overwritten(bench: QueueBench) -> None:
     target(bench).parent.mkdir(parents=True)
     target(bench).write_bytes(b"mine")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import random
 import signal
 import subprocess
@@ -12,13 +13,14 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from filelock import FileLock
 
-from model_store import following_hash
+from model_store import download_queue, following_hash
 from model_store.download import RetryPolicy
 from model_store.download_folder import DownloadFolder
-from model_store.download_job import JobProgress
+from model_store.download_job import JobProgress, JobRecord
 from tests.model_store.local_hub import Fault, LocalHub
 from tests.model_store.queue_bench import QueueBench, suffixes, unfinished
 
@@ -382,6 +384,71 @@ def test_what_a_killed_program_leaves_is_swept(tmp_path: Path, hub: LocalHub) ->
     folder.sweep(older_than=0)
     assert unfinished(models) == []
     assert not list((models / ".slipstream" / "manifests" / "o").iterdir())
+
+
+def test_lock_that_a_killed_program_leaves_is_no_reason_not_to_start(
+    tmp_path: Path, hub: LocalHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Windows keeps a file that is open."""
+    folder = DownloadFolder(tmp_path / "models")
+    folder.path.mkdir(parents=True)
+    (folder.path / "gone.lock").write_bytes(b"")
+    (folder.path / "gone.part").write_bytes(b"12345")
+    unlink = Path.unlink
+
+    def refuse(path: Path, missing_ok: bool = False) -> None:
+        if path.suffix == ".lock":
+            raise PermissionError(13, "it is used by another process", str(path))
+        unlink(path, missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    assert folder.sweep(older_than=0) == 5
+    assert not (folder.path / "gone.part").exists()
+
+
+def test_job_is_taken_over_as_its_last_program_left_it(
+    tmp_path: Path, hub: LocalHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It pauses the job and ends, just as the next program looks."""
+    with QueueBench(tmp_path / "models", hub) as bench:
+        job = bench.get("o/a")
+        bench.wait(job.id, under_way)
+        bench.queue.close()
+        folder = DownloadFolder(bench.models)
+        [record] = folder.records()
+        assert record.state == "running"
+
+        def take(lock: FileLock, within: float = 0.0) -> bool:
+            folder.write(msgspec.structs.replace(record, state="paused"))
+            return real_take(lock, within)
+
+        real_take = download_queue._take
+        monkeypatch.setattr(download_queue, "_take", take)
+        with QueueBench(bench.models, hub) as later:
+            [there] = later.queue.jobs()
+            assert (there.state, there.ours, there.files[0].phase) == ("paused", True, "paused")
+            monkeypatch.undo()
+            later.queue.cancel(job.id)
+    assert unfinished(bench.models) == []
+
+
+def test_half_written_record_is_never_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a power cut too: its bytes are on the disk before it has its name."""
+    folder = DownloadFolder(tmp_path)
+    folder.path.mkdir(parents=True)
+    synced: list[int] = []
+    real = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        synced.append(os.fstat(descriptor).st_size)
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    record = JobRecord(folder.new_id(), "A", ())
+    folder.write(record)
+    assert synced == [(folder.path / f"{record.id}.job").stat().st_size]
+    assert folder.records() == [record]
+    assert folder.read("none") is None
 
 
 def test_quit_leaves_no_thread_and_no_half_file(tmp_path: Path, hub: LocalHub) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,8 @@ from model_store.imported import Imported, ImportedError, ImportedModels
 from model_store.library import list_models
 from model_store.scan_cache import ScanCache
 from tests.model_store.raw_gguf import CHAT, gguf, text, u32
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def model(name: str) -> bytes:
@@ -190,7 +194,27 @@ def test_import_lists_and_copies_nothing(tmp_path: Path) -> None:
     assert not again.remove(found[0].path)
     assert [model.name for model in imported.models()] == [found[1].name]
     assert everything(theirs) == before
-    assert sorted(path.name for path in ours.rglob("*")) == ["imported.json"]
+    assert sorted(path.name for path in ours.rglob("*")) == ["imported.json", "imported.lock"]
+
+
+def test_programs_that_import_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; from model_store.imported import Imported, ImportedModels\n"
+        "imported = ImportedModels(Path(sys.argv[1]))\n"
+        "for number in range(20):\n"
+        "    imported.add([Imported(Path(f'/{sys.argv[2]}-{number}.gguf'), 'a', 'Jan')])"
+    )
+    file = tmp_path / "imported.json"
+    running = [subprocess.Popen([sys.executable, "-c", program, str(file), name], cwd=ROOT) for name in "abc"]
+    assert [process.wait(60) for process in running] == [0, 0, 0]
+    assert len(ImportedModels(file).models()) == 60
+
+
+def test_folder_that_cannot_be_holds_nothing(tmp_path: Path) -> None:
+    settings = tmp_path / ".config" / "Jan" / "settings.json"
+    settings.parent.mkdir(parents=True)
+    settings.write_bytes(b'{"data_folder": "/a\\u0000b"}')
+    assert find_foreign(tmp_path, {}) == []
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b'{"version": 1, "models": [{"path": 3}]}'])

@@ -38,6 +38,23 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert not list((tmp_path / ".slipstream" / "manifests").iterdir())  # no empty folders stay
 
 
+def test_folder_that_another_program_fills_meanwhile_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifests = Manifests(tmp_path)
+    first, second = tmp_path / "owner" / "a.gguf", tmp_path / "owner" / "b.gguf"
+    manifests.write(first, MANIFEST)
+    rmdir = Path.rmdir
+
+    def rmdir_after_another_wrote(path: Path) -> None:
+        manifests.write(second, MANIFEST)
+        rmdir(path)
+
+    monkeypatch.setattr(Path, "rmdir", rmdir_after_another_wrote)
+    manifests.remove(first)
+    assert manifests.all() == {second: MANIFEST}
+
+
 def test_file_elsewhere_has_none(tmp_path: Path) -> None:
     manifests = Manifests(tmp_path / "models")
     assert manifests.read(tmp_path / "x.gguf") is None

@@ -40,6 +40,21 @@ def test_pairs_move_with_their_folder(models: Path, tmp_path: Path) -> None:
     assert paired_drafter(moved / "a/m.gguf") == moved / "a/d.gguf"
 
 
+def test_file_that_cannot_be_read_is_not_written_over(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = Pairs(models)
+    pairs.pair(models / "a/m.gguf", models / "a/d.gguf")
+
+    def refuse(path: Path) -> bytes:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_bytes", refuse)
+        assert pairs.drafter_of(models / "a/m.gguf") is None
+        with pytest.raises(PermissionError):
+            pairs.pair(models / "b/deep/n.gguf", models / "a/d.gguf")
+    assert pairs.drafter_of(models / "a/m.gguf") == models / "a/d.gguf"
+
+
 @pytest.mark.parametrize("gone", ["a/m.gguf", "a/d.gguf"])
 def test_either_file_takes_the_pair_with_it(models: Path, gone: str) -> None:
     pairs = Pairs(models)

@@ -15,11 +15,13 @@ from app.paths import assets_dir
 from model_store.bundled import default_drafter
 from model_store.catalog import CatalogEntry, CatalogTarget
 from model_store.download_job import JobProgress
+from model_store.fit import Loading
 from model_store.hub import Hub
 from model_store.library import Listing
 from model_store.manifest import Manifest
 from model_store.offer_lookup import OfferError
 from model_store.pairing import check_drafter
+from model_store.readiness import readiness
 from model_store.removal import RemovalError
 from model_store.starter import STARTER_NAME
 from model_store.store import Event, Store, StoreError
@@ -170,7 +172,7 @@ def test_model_that_is_being_downloaded_or_used_stays(
     hub.add(REPO, {"m.gguf": model("b")})
     hub.script(REPO, "m.gguf", Fault("stall"))
     job = store.get_file(f"hf://{REPO}/m.gguf")
-    with pytest.raises(RemovalError, match="it is being downloaded"):
+    with pytest.raises(RemovalError, match="a download of it is not finished"):
         store.remove(store.find("m"))
     store.queue.cancel(job.id)
     assert ended(job, events).state == "cancelled"
@@ -204,6 +206,35 @@ def test_download_of_a_program_that_is_gone_can_be_given_up(
     assert other.disk_use().unfinished == 0
     with pytest.raises(StoreError, match="no unfinished download"):
         other.cancel("m.gguf")
+
+
+def test_name_that_means_several_downloads_ends_none(store: Store, hub: LocalHub) -> None:
+    hub.add(REPO, {name: os.urandom(1 << 20) for name in ("a.gguf", "b.gguf", "drafter.gguf")})
+    files = {file.path: file for file in store.hub.repository(REPO).files}
+    for name in files:
+        hub.script(REPO, name, Fault("stall", seconds=60))
+    jobs = [store.queue.add([files[f"{name}.gguf"], files["drafter.gguf"]], name) for name in "ab"]
+    with pytest.raises(StoreError, match=r"in more than one download: a .*, b ") as caught:
+        store.cancel("drafter.gguf")
+    assert caught.value.kind == "ambiguous"
+    assert store.cancel("a").id == jobs[0].id
+    assert store.cancel("drafter").id == jobs[1].id
+
+
+def test_downloads_that_cannot_begin_leave_the_listing_alone(
+    store: Store, events: queue.SimpleQueue[Event]
+) -> None:
+    store.models.parent.mkdir(parents=True, exist_ok=True)
+    store.models.write_bytes(b"no folder")
+    store.scan()
+    with pytest.raises(OSError, match="exists"):
+        _ = store.queue
+    listing = events.get(timeout=30)
+    while not isinstance(listing, Listing) or listing.unread:
+        listing = events.get(timeout=30)
+    assert [entry.name for entry in listing.entries] == [STARTER_NAME]
+    store.models.unlink()
+    assert store.queue.jobs() == []
 
 
 def test_newer_version_on_the_hub_is_an_update(
@@ -302,7 +333,8 @@ def test_model_and_its_drafter_come_in_one_job_and_stay_together(
     assert default_drafter(tmp_path / "none", model_path) == drafter_path
     assert check_drafter(model_path, drafter_path) == "eagle3"
     alone, together = (
-        store.readiness(store.find("Model-Q4_0"), drafter).fit for drafter in (None, drafter_path)
+        readiness(store.find("Model-Q4_0"), drafter, Loading(), store.free_memory()).fit
+        for drafter in (None, drafter_path)
     )
     # Before the download the headers themselves count as weights.
     assert together.needed == pytest.approx(offer.fit.needed, rel=0.01)
