@@ -1,6 +1,7 @@
 """Acceptance, tokens per pass and the words around them (case B02)."""
 
 import pytest
+from msgspec.structs import replace
 
 from app.protocol import NEURAL, Chunk, DrafterReport, ModelReport, Started
 from app.settings import Settings
@@ -125,3 +126,43 @@ def test_why_nothing_is_drafted_is_said_in_words() -> None:
     words, help = drafting_words(Settings(links=("cache", "draft")), ready)
     assert words == ""
     assert "draft off: no file" in help
+
+
+def test_the_footer_tells_the_speedup_where_it_was_measured() -> None:
+    stats = Statistics(completion_tokens=60, first_pass_tokens=1, decode_s=1.0, verify_s=0.9, plain_s=2.0)
+    assert ("2.1x plain", numbers.SPEEDUP_HELP) in numbers.footer(stats)
+    assert "plain" not in str(numbers.footer(Statistics(completion_tokens=60, decode_s=1.0)))
+
+
+def test_what_is_counted_live_is_what_the_worker_sums_up() -> None:
+    live = LiveNumbers()
+    live.started(started())
+    for step, (tokens, drafted, accepted) in enumerate(((1, 0, 0), (3, 4, 2), (5, 4, 4), (1, 3, 0))):
+        live.chunk(chunk(tokens, drafted, accepted, 0.5 + step * 0.1))
+    stats = live.stats
+    assert (stats.prompt_tokens, stats.completion_tokens, stats.first_pass_tokens) == (9, 10, 1)
+    assert (stats.target_passes, stats.prefill_s) == (4, 0.5)
+    assert stats.tokens_per_second == pytest.approx(9 / 0.3)
+    counts = stats.by_drafter["cache"]
+    assert (counts.proposals, counts.drafted, counts.accepted) == (3, 11, 6)
+    assert (counts.drafted_at, counts.accepted_at) == ([3, 3, 3, 2], [2, 2, 1, 1])
+    assert len(live.series.points) == 4
+
+
+def test_the_speedup_is_the_workers_word() -> None:
+    live = LiveNumbers()
+    live.chunk(replace(chunk(1), speedup=None))
+    assert live.speedup is None and numbers.times(live.speedup) == "—"
+    live.chunk(replace(chunk(3, 4, 2, 0.1), speedup=1.96))
+    assert numbers.times(live.speedup) == "2.0x"
+    live.done(Statistics(completion_tokens=4, first_pass_tokens=1, decode_s=1.0, verify_s=1.0, plain_s=3.0))
+    assert numbers.times(live.speedup) == "3.0x"
+
+
+def test_the_last_words_of_a_cancelled_answer_are_no_pass() -> None:
+    live = LiveNumbers()
+    live.chunk(chunk(3, 4, 2, 0.5))
+    live.chunk(chunk(2, 0, 0, 0.6))
+    live.chunk(chunk(0))
+    assert live.passes == 2 and len(live.series.points) == 2
+    assert live.speed == pytest.approx(20.0)

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
 from msgspec.structs import replace
 from PySide6.QtCore import QRect
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QSplitter, QWidget
 
 from ui.shell.window_state import Area, WindowStateFile, placed
+
+
+@runtime_checkable
+class Divided(Protocol):
+    """A widget with a name whose parts have widths that a person chose, whether they can be seen just
+    now or not."""
+
+    def part_sizes(self) -> tuple[int, ...]: ...
+
+    def set_part_sizes(self, sizes: Sequence[int]) -> None:
+        """What ``part_sizes`` said at another time, perhaps in another version."""
 
 
 class WindowMemory:
@@ -43,19 +57,24 @@ class WindowMemory:
 
     def restore_splitters(self, page: QWidget) -> None:
         """Those with a name, once a page is there."""
-        for splitter in page.findChildren(QSplitter):
-            sizes = self._state.splitters.get(splitter.objectName())
-            if sizes is not None and len(sizes) == splitter.count() and sum(sizes) > 0:
-                splitter.setSizes(list(sizes))
+        for part in page.findChildren(QWidget):
+            sizes = self._state.splitters.get(part.objectName())
+            if sizes is None:
+                continue
+            if isinstance(part, Divided):
+                part.set_part_sizes(sizes)
+            elif isinstance(part, QSplitter) and len(sizes) == part.count() and sum(sizes) > 0:
+                part.setSizes(list(sizes))
 
     def keep(self, page: str) -> None:
         """Before the window is closed or hidden."""
         window = self._window
-        sizes = {
-            splitter.objectName(): tuple(splitter.sizes())
-            for splitter in window.findChildren(QSplitter)
-            if splitter.objectName()
-        }
+        sizes: dict[str, tuple[int, ...]] = {}
+        for part in window.findChildren(QWidget):
+            if part.objectName() and isinstance(part, Divided):
+                sizes[part.objectName()] = part.part_sizes()
+            elif part.objectName() and isinstance(part, QSplitter):
+                sizes[part.objectName()] = tuple(part.sizes())
         self._state = replace(
             self._state,
             area=_area(window.normalGeometry() if window.isMaximized() else window.geometry()),

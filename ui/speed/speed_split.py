@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
@@ -25,7 +26,6 @@ class SpeedSplit(QSplitter):
     ``main`` in pixels."""
 
     open_changed = Signal(bool)
-    width_chosen = Signal(int)
     main_resized = Signal(int)
 
     def __init__(self, theme: Theme, session: Session, main: QWidget, parent: QWidget | None = None) -> None:
@@ -35,6 +35,7 @@ class SpeedSplit(QSplitter):
         self._main = main
         self._width = USUAL_PX
         self.panel: SpeedPanel | None = None
+        self.setObjectName("speed")
         self.setHandleWidth(1)
         self.setChildrenCollapsible(False)
         self.addWidget(main)
@@ -45,14 +46,14 @@ class SpeedSplit(QSplitter):
     def is_open(self) -> bool:
         return self.panel is not None and not self.panel.isHidden()
 
-    @property
-    def panel_width(self) -> int:
-        """What a person chose, in pixels."""
-        return self._width
+    def part_sizes(self) -> tuple[int, ...]:
+        """The panel's width that a person chose, in pixels."""
+        return (self._width,)
 
-    def set_panel_width(self, width: int) -> None:
-        self._width = max(LEAST_PX, width)
-        self._arrange()
+    def set_part_sizes(self, sizes: Sequence[int]) -> None:
+        if len(sizes) == 1:
+            self._width = max(LEAST_PX, sizes[0])
+            self._arrange()
 
     def toggle(self) -> None:
         if self.is_open:
@@ -111,4 +112,3 @@ class SpeedSplit(QSplitter):
         self._tell()
         if self.is_open and self._main.isVisible():
             self._width = self.sizes()[1]
-            self.width_chosen.emit(self._width)
