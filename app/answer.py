@@ -19,13 +19,16 @@ class Answer:
         end_tokens: frozenset[int],
         stops: Sequence[str] = (),
         closing: str | None = None,
+        begun: bool = False,
     ) -> None:
-        """``closing``: the tag that ends thoughts which the prompt opened, if it did."""
+        """``closing``: the tag that ends thoughts which the prompt opened, if it did. ``begun``: there
+        was something of the answer before, and this is the rest."""
         self._token_bytes = token_bytes
         self._end_tokens = end_tokens
         self._stops = tuple(stop for stop in stops if stop)
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._splitter = ReasoningSplitter(closing)
+        self._splitter = ReasoningSplitter(closing, begun)
+        self._begun = begun
         self._held = ""  # decoded text that may turn out to be a stop
         self._length = 0  # characters decoded so far
         self._tokens: list[int] = []
@@ -97,7 +100,8 @@ class Answer:
 
     @property
     def reasoning(self) -> str:
-        return "".join(self._reasoning).strip()
+        thoughts = "".join(self._reasoning).rstrip()
+        return thoughts if self._begun else thoughts.lstrip()
 
     @property
     def thinking(self) -> bool:

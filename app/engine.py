@@ -70,7 +70,8 @@ class NoExact(Exception):
 @dataclass(frozen=True)
 class Prepared:
     """What a model makes of a request. ``closing``: the tag ending thoughts that the prompt opened;
-    ``grammar``: what the answer must follow, in a form that the model's ``source`` understands."""
+    ``grammar``: what the answer must follow, in a form that the model's ``source`` understands;
+    ``begun``: tokens of the beginning of the answer, which the prompt ends with, where they are known."""
 
     tokens: list[int]
     end_tokens: frozenset[int]
@@ -78,6 +79,7 @@ class Prepared:
     closing: str | None = None
     grammar: str | None = None
     notices: tuple[str, ...] = ()
+    begun: tuple[int, ...] = ()
 
 
 class LoadedModel(Protocol):
@@ -153,6 +155,7 @@ class _Request:
     answer: Answer
     source: ClosableSource
     seed: int
+    begun: tuple[int, ...]
     reported: set[str] = field(default_factory=set)  # failed links the person was told of
 
 
@@ -234,6 +237,8 @@ class Engine:
             raise EngineError("no_model", "No model is loaded.")
         if not message.messages or not message.messages[-1].content.strip():
             raise EngineError("bad_input", "The message is empty.")
+        if message.begun is not None and message.grammar is not None:
+            raise EngineError("bad_input", "An answer that must follow a grammar cannot be continued.")
         prepared = model.prepare(message)
         n_prompt, n_ctx = len(prepared.tokens), model.target.n_ctx
         if n_prompt >= n_ctx:
@@ -258,7 +263,8 @@ class Engine:
             if shorter not in self._told:  # once is enough for what does not change
                 notices.append(shorter)
             self._told.add(shorter)
-        answer = Answer(model.token_bytes, prepared.end_tokens, prepared.stops, prepared.closing)
+        begun = message.begun is not None
+        answer = Answer(model.token_bytes, prepared.end_tokens, prepared.stops, prepared.closing, begun)
         source = model.source(message.sampling, prepared)
         # Last, since everything before may fail and a slot that is taken must be given back.
         slot, computed = slots.take(prepared.tokens, bool(exact and exact.most))
@@ -276,7 +282,7 @@ class Engine:
             most_rows=exact.most if exact else 0,
             computed=computed,
         )
-        request = _Request(message, sequence, answer, source, seed, set(chain.failures))
+        request = _Request(message, sequence, answer, source, seed, prepared.begun, set(chain.failures))
         loop.add(sequence)
         self._requests.append(request)
         with self._lock:
@@ -398,8 +404,11 @@ class Engine:
         assert self._model is not None
         answer = request.answer
         self._release(request, request.sequence.tokens[: request.sequence.computed])
-        if not answer.reasoning:
+        begun = request.message.begun
+        if begun is None and not answer.reasoning:
             self._model.answered(answer.text, answer.token_ids)
+        elif begun is not None and request.begun:
+            self._model.answered(begun.text + answer.text, (*request.begun, *answer.token_ids))
         if reason != "cancelled":
             self._model.learn(answer.said_ids)
         return Done(

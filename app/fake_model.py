@@ -113,6 +113,8 @@ class FakeModel:
         pieces = self._reply.pieces or cut(self._reply.text.replace("{prompt}", prompt))
         self._lines = [self._id(piece) for piece in pieces] + [_END]
         tokens = [self._id(piece) for m in request.messages for piece in cut(f"<{m.role}>{m.content}</>")]
+        if (begun := request.begun) is not None:
+            tokens += [self._id(piece) for piece in cut(f"<assistant>{begun.reasoning}{begun.text}")]
         self._n_prompt = len(tokens)
         return Prepared(tokens=tokens, end_tokens=frozenset([_END]), stops=request.stop)
 

@@ -174,7 +174,7 @@ class LlamaModel:
             else datetime.datetime.now()
         )
         try:
-            prompt = self._prompts.build(request.messages, now)
+            prompt = self._prompts.build(request.messages, now, request.begun)
         except TemplateError as error:
             raise EngineError("bad_input", f"The model's chat template says: {error}") from error
         if not prompt.tokens:
@@ -200,6 +200,7 @@ class LlamaModel:
             end_tokens=self._end_tokens | {special[s] for s in request.stop if s in special},
             stops=(*self._stops, *(s for s in request.stop if s not in special)),
             closing=prompt.closing,
+            begun=prompt.begun,
             grammar=grammar,
             notices=notices,
         )

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from app.chat_template import ChatTemplate, TemplateError
-from app.protocol import ChatMessage
-from app.reasoning import opened_by
+from app.protocol import Begun, ChatMessage
+from app.reasoning import TAGS, opened_by
 from native.model import Model
 
 # Unicode noncharacters: no text means anything by them, so they can mark places in it.
@@ -23,11 +23,13 @@ _SYSTEM_MOVED = "This model has no place for a system prompt; it was put before 
 
 @dataclass(frozen=True)
 class Prompt:
-    """``closing`` is the tag that ends thoughts which the prompt opens, if it does."""
+    """``closing`` is the tag that ends thoughts which the prompt opens, if it does. ``begun`` are the
+    tokens that the beginning of the answer was made of, where they are known: the prompt ends so."""
 
     tokens: list[int]
     closing: str | None = None
     notices: tuple[str, ...] = ()
+    begun: tuple[int, ...] = ()
 
 
 @dataclass
@@ -66,16 +68,37 @@ class PromptBuilder:
             while len(self._answers) > _REMEMBERED_ANSWERS:
                 self._answers.popitem(last=False)
 
-    def build(self, messages: Sequence[ChatMessage], now: datetime.datetime) -> Prompt:
-        """Raises TemplateError when the template refuses the messages even after repair."""
+    def build(
+        self, messages: Sequence[ChatMessage], now: datetime.datetime, begun: Begun | None = None
+    ) -> Prompt:
+        """The prompt for an answer, or for the rest of one that has ``begun``. Raises TemplateError when
+        the template refuses the messages even after repair."""
         content = _Content()
         hidden: list[tuple[str, str]] = [(m.role, self._hide(m, content)) for m in messages]
         text, notices = self._render_somehow(hidden, now)
-        tokens = self._tokenize(text, content)
         # A template may end with the message itself: then it is the message that ends so.
         last = hidden[-1][1].rstrip() if hidden else ""
         quoted = last and text.rstrip().endswith(last)
-        return Prompt(tokens, None if quoted else opened_by(text), notices)
+        closing = None if quoted else opened_by(text)
+        if begun is None:
+            return Prompt(self._tokenize(text, content), closing, notices)
+        text += self._begin(begun, closing, content)
+        known = () if begun.reasoning else self._answers.get(begun.text, ())
+        if begun.text:
+            closing = None
+        elif begun.reasoning:
+            closing = closing or TAGS[0][1]
+        return Prompt(self._tokenize(text, content), closing, notices, known)
+
+    def _begin(self, begun: Begun, closing: str | None, content: _Content) -> str:
+        """The beginning of an answer as the model would have written it. After the prompt for an answer
+        and not in a message of the template's: that may trim it, end it, or leave its thoughts out."""
+        said = self._hide(ChatMessage("assistant", begun.text), content)
+        if not begun.reasoning and closing is None:
+            return said
+        thought = self._hide(ChatMessage("user", begun.reasoning), content)
+        opening = "" if closing is not None else f"{TAGS[0][0]}\n"
+        return f"{opening}{thought}" + (f"\n{closing or TAGS[0][1]}\n\n{said}" if begun.text else "")
 
     def _render_somehow(
         self, messages: list[tuple[str, str]], now: datetime.datetime

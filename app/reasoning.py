@@ -26,12 +26,15 @@ class ReasoningSplitter:
     answer, however it is quoted. Empty thoughts vanish.
     """
 
-    def __init__(self, closing: str | None = None) -> None:
-        """``closing``: the tag that ends the thoughts which the prompt opened."""
+    def __init__(self, closing: str | None = None, begun: bool = False) -> None:
+        """``closing``: the tag that ends the thoughts which the prompt opened. ``begun``: something was
+        thought or said before, and this goes on from there."""
         self._closing = closing
-        self._state: Literal["start", "thinking", "answer"] = "thinking" if closing else "start"
+        self._state: Literal["start", "thinking", "answer"] = "answer" if begun else "start"
+        if closing:
+            self._state = "thinking"
         self._held = ""
-        self._thought = False  # something but white space was thought
+        self._thought = begun  # something but white space was thought
         self._trim = False  # white space between thoughts and answer
 
     @property
