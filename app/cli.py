@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import os
 import runpy
 import sys
@@ -37,7 +36,10 @@ class _Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the return value is the exit status (0 done, 1 failed, 2 bad usage)."""
-    multiprocessing.freeze_support()
+    if getattr(sys, "frozen", False):
+        import multiprocessing
+
+        multiprocessing.freeze_support()  # a bundle starts itself for its processes
     parser = _parser()
     options = parser.parse_args(arguments)
     try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import faulthandler
 import gc
 import logging
-import multiprocessing
 import signal
 import socket
 import sys
@@ -33,7 +32,6 @@ def main(arguments: Sequence[str] | None = None, engine_command: Sequence[str] =
     chat to open. Where a window is open already, that one shows it, and this ends at once."""
     if sys.stderr is not None:  # there is none in a windowed bundle
         faulthandler.enable()
-    multiprocessing.freeze_support()
     application = QApplication([sys.argv[0]])
     application.setApplicationName("slipstream")
     application.setApplicationDisplayName("Slipstream")
@@ -77,13 +75,12 @@ def _run(
     guard.failed.connect(window.session.noticed)
     signals = _Signals(window)
     application.commitDataRequest.connect(lambda _: window.end_with_session())
-    window.show()
-    window.start()
-    window.open(wanted)
-    if last is not None:
-        window.shell.tell_of_last_run(last)
 
-    def when_shown() -> None:
+    def when_seen() -> None:
+        window.start()
+        window.open(wanted)
+        if last is not None:
+            window.shell.tell_of_last_run(last)
         application.setWindowIcon(app_icon())
         window.shell.start()
         instance.asked.connect(window.show_and_open)
@@ -91,7 +88,8 @@ def _run(
         # What is there now stays until the end: no pause for looking through it again and again.
         gc.freeze()
 
-    QTimer.singleShot(0, window, when_shown)
+    window.seen.connect(when_seen)
+    window.show()
     status = application.exec()
     signals.close()
     return status

@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
-from PySide6.QtCore import QSize
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence
+from PySide6.QtCore import QSize, QTimer, Signal
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QWidget
 
 from app.engine_client import WORKER_COMMAND
@@ -30,7 +30,10 @@ _ZOOM_STEP, _ZOOM_LEAST, _ZOOM_MOST = 10, 75, 200
 
 
 class MainWindow(QMainWindow):
-    """``start`` brings up the engine and the model; the window can be used before they are there."""
+    """``start`` brings up the engine, the model and the last chat; the window can be used before they are
+    there. ``seen`` is sent once, when it was painted for the first time."""
+
+    seen = Signal()
 
     def __init__(
         self,
@@ -42,6 +45,7 @@ class MainWindow(QMainWindow):
         super().__init__()
         self._theme = theme
         self._ending = False
+        self._painted = False
         self.session = Session(settings_file, settings, engine_command, self)
         self.session.settings_changed.connect(self._settings_changed)
         self.setWindowTitle("Slipstream")
@@ -240,6 +244,13 @@ class MainWindow(QMainWindow):
         self.open(opening)
 
     # ---- the window itself
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if not self._painted:
+            self._painted = True
+            # With the next turn of the loop what is painted has been handed over.
+            QTimer.singleShot(0, self, self.seen.emit)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if any(url.toLocalFile().lower().endswith(".gguf") for url in event.mimeData().urls()):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-from importlib import metadata
 from pathlib import Path
 
 from msgspec import Struct
@@ -45,6 +44,8 @@ PARTS: tuple[Part, ...] = (
 
 def version(package: str = "slipstream") -> str:
     """Of an installed package; "" for one that is not there."""
+    from importlib import metadata  # not before somebody asks: it takes a while
+
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
