@@ -5,10 +5,10 @@ It is no setting: it is never exported, never logged, and never shown in full.
 
 from __future__ import annotations
 
-import contextlib
 import os
-import tempfile
 from pathlib import Path
+
+from model_store.files import write_atomically
 
 _VARIABLES = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
 _SHOWN = 4
@@ -52,16 +52,7 @@ def save(token: str) -> None:
     path = token_path()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Made with mode 0600 from the first byte on, and then put into place.
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".token-")
-        try:
-            with os.fdopen(descriptor, "w", encoding="ascii") as file:
-                file.write(token)
-            Path(name).replace(path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                Path(name).unlink()
-            raise
+        write_atomically(path, token.encode("ascii"))  # with mode 0600 from its first byte on
     except OSError as error:
         raise TokenProblem(f"The token cannot be kept: {error.strerror or type(error).__name__}.") from error
 

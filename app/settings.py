@@ -43,6 +43,7 @@ GROUPS: tuple[Group, ...] = (
     Group("storage", "Storage and Hub"),
     Group("window", "Window"),
     Group("shortcuts", "Shortcuts"),
+    Group("all", "All settings"),
 )
 
 

@@ -22,6 +22,7 @@ from tests.ui.test_live_numbers import report
 from tests.ui.test_settings_form import Heard, make
 from ui.settings.chain_editor import Grip, LinkRow
 from ui.settings.settings_form import SettingsForm
+from ui.settings.special_editors import ModeChoice
 from ui.theme import Theme
 
 MANUAL = Settings(draft_mode="manual")
@@ -64,7 +65,7 @@ def test_tab_follows_the_order_on_the_page(theme: Theme, qtbot: QtBot) -> None:
     for _ in range(3):
         QTest.keyClick(row(dialog, "suffix").grip, Qt.Key.Key_Up)
     row(dialog, "cache").fold.click()
-    dialog.controls["draft_mode"].setFocus()
+    dialog.controls["drafting"].setFocus()
     visited: list[QWidget] = []
     while (focused := QApplication.focusWidget()) is not dialog.controls["max_draft"]:
         visited.append(focused)
@@ -165,13 +166,13 @@ def test_auto_shows_neither_order_nor_parameters(theme: Theme, qtbot: QtBot) -> 
     cache = row(dialog, "cache")
     assert cache.panel.isVisible() and cache.grip.isVisible()
     assert not dialog.controls["floor_auto"].isVisible() and dialog.controls["floor_manual"].isVisible()
-    mode = dialog.controls["draft_mode"]
-    assert isinstance(mode, QComboBox)
-    mode.setCurrentIndex(mode.findData("auto"))
+    mode = dialog.controls["drafting"]
+    assert isinstance(mode, ModeChoice)
+    mode.buttons["auto"].click()
     assert heard[-1].draft_mode == "auto"
     assert not (cache.panel.isVisible() or cache.grip.isVisible() or cache.fold.isVisible())
     assert dialog.controls["floor_auto"].isVisible() and not dialog.controls["floor_manual"].isVisible()
-    mode.setCurrentIndex(mode.findData("manual"))
+    mode.buttons["manual"].click()
     assert cache.panel.isVisible()  # as it was left
 
 
@@ -208,25 +209,27 @@ def test_verification_is_a_choice(theme: Theme, qtbot: QtBot) -> None:
 def test_the_longest_draft_that_a_pass_has_room_for_is_shown(theme: Theme, qtbot: QtBot) -> None:
     """A09."""
     dialog, _ = shown(theme, qtbot)
-    assert not dialog._clamp.isVisible()
-    dialog.show_report(replace(report(), max_draft=7))
-    assert dialog._clamp.text() == "With toy a draft holds 7 tokens at most: a pass has room for no more."
-    assert dialog._clamp.isVisible()
+    note = next(row.note for row in dialog.rows if "max_draft" in row.names)
+    assert not note.isVisible()
+    dialog.show_model("/m/toy.gguf", replace(report(), max_draft=7))
+    assert note.text() == "With toy a draft holds 7 tokens at most: a pass has room for no more."
+    assert note.isVisible()
     spin(dialog, "max_draft").setValue(7)
-    assert not dialog._clamp.isVisible()
-    dialog.show_report(replace(report(), max_draft=0))
-    assert dialog._clamp.text() == "With toy a draft cannot be made: a pass has room for no more."
-    dialog.show_report(None)
-    assert not dialog._clamp.isVisible()
+    assert not note.isVisible()
+    dialog.show_model("/m/toy.gguf", replace(report(), max_draft=0))
+    assert note.text() == "With toy a draft cannot be made: a pass has room for no more."
+    dialog.show_model("/m/toy.gguf", None)
+    assert not note.isVisible()
 
 
 def test_a_drafter_that_cannot_draft_says_why(theme: Theme, qtbot: QtBot) -> None:
     dialog, _ = shown(theme, qtbot)
-    dialog.show_report(report(DrafterReport("cache"), DrafterReport("draft", "no file\u202e")))
+    known = report(DrafterReport("cache"), DrafterReport("draft", "no file\u202e"))
+    dialog.show_model("/m/toy.gguf", known)
     assert row(dialog, "draft")._note.text().startswith("Cannot draft now: no file")
     assert "\u202e" not in row(dialog, "draft")._note.text()
     assert not row(dialog, "cache")._note.isVisible()
-    dialog.show_report(None)
+    dialog.show_model("/m/toy.gguf", None)
     assert not row(dialog, "draft")._note.isVisible()
 
 

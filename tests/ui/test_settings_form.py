@@ -9,9 +9,9 @@ import pytest
 from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QPlainTextEdit, QSpinBox
 from pytestqt.qtbot import QtBot
 
+from app.declaration import Declared, declarations
 from app.protocol import NEURAL
-from app.settings import Settings
-from ui.settings.declared import RELOADS, declared
+from app.settings import GROUPS, Settings
 from ui.settings.learning_control import LearningControl
 from ui.settings.settings_form import SettingsForm
 from ui.theme import Theme
@@ -34,14 +34,44 @@ def test_every_setting_but_the_chosen_model_has_a_row(theme: Theme, qtbot: QtBot
     dialog, _ = make(theme, qtbot)
     fields = {field.name for field in msgspec.structs.fields(Settings)}
     rows = {name.split(".")[0] for name in dialog.controls}
-    assert fields - rows == {"model", "models_folder"}
+    declared = declarations(Settings)
+    assert fields - rows == {
+        words.name for words in declared.values() if not words.group or words.part_of == "drafting"
+    }
+    assert not declared["model"].group
+    groups = {group.name for group in GROUPS}
+    assert {words.group for words in declared.values() if words.group} < groups
 
 
-@pytest.mark.parametrize("name", [field.name for field in msgspec.structs.fields(Settings)])
-def test_each_setting_explains_itself(name: str) -> None:
-    assert declared(name).title != name
-    assert declared(name).help.endswith(".")
-    assert ("Loads the model again" in declared(name).help) == (name in RELOADS)
+@pytest.mark.parametrize("words", declarations(Settings).values(), ids=lambda words: words.name)
+def test_each_setting_explains_itself(words: Declared) -> None:
+    assert words.title != words.name
+    assert words.help.endswith(".")
+    for field, value in [words.only_if] if words.only_if else []:
+        assert value in dict(declarations(Settings)[field].choices) or field == "draft_mode"
+    if words.control == "choice" and words.part_of is None:
+        assert getattr(Settings(), words.name) in dict(words.choices)
+
+
+def test_what_the_engine_is_loaded_with_is_declared_to_reload() -> None:
+    """A change of each such setting asks for other options, and no other change does."""
+    other = {
+        "learn": False,
+        "lookup_cache": "/x",
+        "n_ctx": 512,
+        "n_threads": 3,
+        "n_batch": 64,
+        "n_gpu_layers": 0,
+        "kv_type": "q8_0",
+        "flash_attention": "off",
+        "chat_templates": {"m": "gemma"},
+        "draft_model": "/d",
+    }
+    assert {w.name for w in declarations(Settings).values() if w.reloads} == set(other)
+    for name, value in other.items():
+        changed = Settings(**{name: value})  # type: ignore[arg-type]
+        if name != "draft_model":
+            assert changed.engine_options("m") != Settings().engine_options("m"), name
 
 
 def test_ranges_come_from_the_declaration(theme: Theme, qtbot: QtBot) -> None:

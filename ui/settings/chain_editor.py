@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable, Sequence
 
 import msgspec
-from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtCore import QPoint, QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
@@ -59,6 +59,15 @@ class ChainEditor(QWidget):
     @property
     def parameters(self) -> LinkParameters:
         return msgspec.convert({row.name: row.panel.parameters for row in self.rows}, LinkParameters)
+
+    def show_settings(self, settings: Settings) -> None:
+        """Take order, switches and parameters from ``settings`` without telling of a change."""
+        rows = {row.name: row for row in self.rows}
+        self.rows = [rows[name] for name in settings.chain()]
+        for place, row in enumerate(self.rows):
+            self._column.insertWidget(place, row)
+            row.show_link(row.name in settings.links, settings.parameters.of(row.name))
+        _tab_in_order([widget for row in self.rows for widget in row.tab_stops()])
 
     def show_mode(self, manual: bool) -> None:
         """Order and parameters only matter where a person chooses them."""
@@ -161,6 +170,13 @@ class LinkRow(QFrame):
         column.addLayout(below)
         self._manual = True
         self.recolour()
+        self._show_note()
+
+    def show_link(self, on: bool, parameters: msgspec.Struct) -> None:
+        with QSignalBlocker(self.switch):
+            self.switch.setChecked(on)
+        self.switch.update()
+        self.panel.show_parameters(parameters)
         self._show_note()
 
     def show_mode(self, manual: bool) -> None:

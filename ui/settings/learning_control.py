@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QSignalBlocker, Signal
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
 from app import paths
@@ -32,6 +32,11 @@ class LearningControl(QWidget):
         row.setSpacing(12)
         row.addWidget(self.button)
         row.addWidget(self.switch)
+
+    def show_learns(self, learns: bool) -> None:
+        with QSignalBlocker(self.switch):
+            self.switch.setChecked(learns)
+        self.switch.update()
 
     def _forget(self) -> None:
         try:

@@ -33,8 +33,8 @@ class ParameterPanel(QFrame):
         for row, words in enumerate(declarations(type(parameters)).values()):
             label = QLabel(words.title, self)
             label.setToolTip(words.help)
+            label.setWordWrap(True)
             box = number_box(words, getattr(parameters, words.name), self)
-            box.setFixedWidth(_BOX_WIDTH)
             box.setToolTip(words.help)
             box.setAccessibleName(f"{drafter}: {words.title}")
             box.setAccessibleDescription(words.help)
@@ -48,6 +48,17 @@ class ParameterPanel(QFrame):
         self.defaults.setToolTip(f"Give {drafter} its default parameters again.")
         self.defaults.clicked.connect(self._reset)
         grid.addWidget(self.defaults, grid.rowCount(), 1, Qt.AlignmentFlag.AlignRight)
+        theme.changed.connect(self._resize)
+        self._theme = theme
+        self._resize()
+        self._show_state()
+
+    def _resize(self) -> None:
+        for box in self.boxes.values():
+            box.setFixedWidth(max(_BOX_WIDTH * self._theme.measures.zoom // 100, box.sizeHint().width()))
+
+    def show_parameters(self, parameters: Struct) -> None:
+        self.parameters = parameters
         self._show_state()
 
     def summary(self) -> str:

@@ -1,49 +1,42 @@
-"""All settings in one column, drawn from their declarations; every change is in force at once."""
+"""All settings in one column, drawn from their declarations."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from msgspec.structs import replace
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QHideEvent
-from PySide6.QtWidgets import (
-    QAbstractSpinBox,
-    QComboBox,
-    QFileDialog,
-    QFrame,
-    QHBoxLayout,
-    QLabel,
-    QPlainTextEdit,
-    QScrollArea,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QLabel, QScrollArea, QVBoxLayout, QWidget
 
+from app.declaration import Declared, declarations
 from app.protocol import ModelReport
-from app.settings import Settings, Verification
+from app.settings import GROUPS, Settings
+from app.shortcuts import ACTIONS
 from ui.bidi import visible
-from ui.models.model_picker import file_dialog, gguf_dialog
 from ui.settings.chain_editor import ChainEditor
-from ui.settings.declared import declared
+from ui.settings.editors import Changed, Editor, make_editor, shown_value
 from ui.settings.learning_control import LearningControl
-from ui.theme import Theme, small_font
-from ui.widgets.file_choice import FileChoice
-from ui.widgets.number_box import WholeBox, number_box
-from ui.widgets.switch import Switch
+from ui.settings.setting_row import SettingRow
+from ui.settings.shortcut_list import ShortcutList
+from ui.settings.special_editors import FontChoice, ModeChoice, TemplateChoice
+from ui.settings.wide_column import WideColumn
+from ui.speed import drafters
+from ui.theme import Theme
 
 _SETTLE_MS = 500
-_CONTROL_WIDTH = 180
-_AUTOMATIC = "Automatic"
+_DEFAULTS = Settings()
 AUTO_HELP = "Who may guess; auto takes whichever guess is expected to pay most."
 
 
 class SettingsForm(QWidget):
-    """``changed`` carries the new settings; typed values are sent once they have settled."""
+    """``changed`` carries the new settings; typed values are sent once they have settled. ``reached``
+    names the group that is at the top now."""
 
     changed = Signal(object)
+    reached = Signal(str)
 
     def __init__(
         self,
@@ -56,218 +49,125 @@ class SettingsForm(QWidget):
     ) -> None:
         super().__init__(parent)
         self.settings = settings
+        self.rows: list[SettingRow] = []
+        self.controls: dict[str, QWidget] = {}
+        self.sections: dict[str, QLabel] = {}
         self._theme = theme
-        self._model_path = model_path
+        self._folder = models_folder
+        self._templates = templates
+        self._report: ModelReport | None = None
+        self._pending: dict[str, Any] = {}  # what the session has not heard of yet
+        self._row_of: dict[str, SettingRow] = {}
+        self._group_of: dict[SettingRow, str] = {}
         self._settle = QTimer(self)
         self._settle.setSingleShot(True)
         self._settle.setInterval(_SETTLE_MS)
         self._settle.timeout.connect(self._send)
-        self.controls: dict[str, QWidget] = {}
-        self._frames: dict[str, QFrame] = {}
-        self._report: ModelReport | None = None
-        page = QWidget()
-        self._rows = QVBoxLayout(page)
-        self._rows.setContentsMargins(24, 16, 24, 16)
-        self._rows.setSpacing(0)
-        self._drafting_rows(models_folder)
-        self._learning_rows(models_folder)
-        self._answer_rows()
-        self._model_rows(templates)
-        self._section("Window")
-        self._choice("theme", [(choice.capitalize(), choice) for choice in ("system", "light", "dark")])
-        self._rows.addStretch()
-        area = QScrollArea(self)
-        area.setWidgetResizable(True)
-        area.setWidget(page)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.chain.moved.connect(area.ensureWidgetVisible)
-        note = QLabel("Changes hold from the next message on.", self)
-        note.setProperty("role", "small")
-        note.setContentsMargins(24, 8, 24, 12)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(area, 1)
-        column.addWidget(note)
+        self._columns: dict[str, QVBoxLayout] = {}
+        self.column = WideColumn(theme, self)
+        self.area = QScrollArea(self)
+        self._draw()
+        self.area.setWidgetResizable(True)
+        self.area.setWidget(self.column)
+        self.area.verticalScrollBar().valueChanged.connect(self._scrolled)
+        self.chain.moved.connect(self.area.ensureWidgetVisible)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.addWidget(self.area, 1)
         theme.changed.connect(self.chain.recolour)
+        self.template.show_model(model_path)
+        self._refresh()
 
-    # ---- groups
+    # ---- drawing
 
-    def _drafting_rows(self, folder: Path) -> None:
-        self._section("Drafting")
-        self._switch("drafting", self.settings.drafting)
-        self._choice("draft_mode", [(choice.capitalize(), choice) for choice in ("auto", "manual")])
-        self._chain_help = self._words(declared("links").title, "")
-        self.chain = ChainEditor(self._theme, self.settings, self)
-        self.chain.changed.connect(lambda: self._change(links=self.chain.links, order=self.chain.order))
-        self.chain.tuned.connect(lambda: self._change(settle=True, parameters=self.chain.parameters))
-        self.controls.update(self.chain.controls())
-        self._rows.addWidget(self.chain)
-        self._file("draft_model", lambda parent: gguf_dialog(parent, "Choose a draft model", folder))
-        words = self._number("max_draft")
-        self._clamp = QLabel(self)
-        self._clamp.setProperty("role", "warning")
-        self._clamp.setFont(small_font(self.font()))
-        self._clamp.setWordWrap(True)
-        words.addWidget(self._clamp)
-        for name in ("floor_auto", "floor_manual"):
-            self._share(name)
-        self._choice("verification", [(each.capitalize(), each) for each in get_args(Verification)])
-        self._show_mode()
-        self._show_clamp()
+    def _draw(self) -> None:
+        declared = declarations(Settings)
+        for group in GROUPS:
+            title = QLabel(group.title, self.column)
+            title.setProperty("role", "group")
+            title.setWordWrap(True)
+            title.setIndent(0)
+            self.sections[group.name] = title
+            self.column.rows.addWidget(title)
+            column = self._columns[group.name] = QVBoxLayout()
+            column.setSpacing(0)
+            self.column.rows.addLayout(column)
+            for words in declared.values():
+                if words.group == group.name and words.part_of is None:
+                    names = [each.name for each in declared.values() if each.part_of == words.name]
+                    self._setting(words, (words.name, *names))
+        self.column.rows.addStretch(1)
 
-    def _learning_rows(self, folder: Path) -> None:
-        words = declared("learn")
-        control = LearningControl(self._theme, self.settings.learn, self)
-        control.changed.connect(lambda learns: self._change(learn=learns))
-        self._row("learn", words.title, words.help, control)
-        self._file("lookup_cache", lambda parent: file_dialog(parent, "Choose a lookup cache", folder))
+    def _setting(self, words: Declared, names: tuple[str, ...]) -> None:
+        keywords = ""
+        if words.control == "chain":
+            keywords = " ".join(f"{look.name} {look.help}" for look in drafters.looks())
+        elif words.control == "shortcuts":
+            keywords = " ".join(f"{action.title} {action.keys}" for action in ACTIONS)
+        row = SettingRow(
+            self._theme,
+            words,
+            lambda parent: self._editor(words, parent),
+            names=names,
+            keywords=keywords,
+            parent=self.column,
+        )
+        row.reset_asked.connect(lambda: self._reset(row))
+        for name in names:
+            self._row_of[name] = row
+        self.controls[words.name] = row.control
+        self.add_row(words.group, row)
 
-    def _answer_rows(self) -> None:
-        self._section("Answers")
-        self._number("temperature")
-        for penalty in ("repeat_penalty", "frequency_penalty", "presence_penalty"):
-            self._number(penalty)
-        self._number("penalty_last_n", nothing="All tokens")
-        self._number("max_tokens", nothing="No limit")
-        edit = QPlainTextEdit(self)
-        edit.setPlainText(self.settings.system_prompt)
-        edit.setFixedHeight(72)
-        edit.setTabChangesFocus(True)
-        edit.textChanged.connect(lambda: self._change(settle=True, system_prompt=edit.toPlainText()))
-        words = declared("system_prompt")
-        self._row("system_prompt", words.title, words.help, edit, below=True)
+    def add_row(self, group: str, row: SettingRow, *, first: bool = False) -> None:
+        """Rows that are no setting have their place in a group, too."""
+        self.rows.insert(0 if first else len(self.rows), row)
+        self._group_of[row] = group
+        self._columns[group].insertWidget(0 if first else -1, row)
 
-    def _model_rows(self, templates: Callable[[], list[str]]) -> None:
-        self._section("Model")
-        self._number("n_ctx")
-        self._number("n_threads", nothing=_AUTOMATIC)
-        words = declared("chat_templates")
-        box = QComboBox(self)
-        box.addItem(_AUTOMATIC, None)
-        for name in templates():
-            box.addItem(name, name)
-        chosen = self.settings.chat_templates.get(self._model_path or "")
-        box.setCurrentIndex(max(0, box.findData(chosen)))
-        box.setEnabled(self._model_path is not None)
-        box.currentIndexChanged.connect(lambda: self._template_changed(box.currentData()))
-        self._row("chat_templates", words.title, words.help, box)
+    def _editor(self, words: Declared, parent: QWidget) -> Editor:
+        """Most controls come from the declaration alone."""
+        value = getattr(self.settings, words.name)
+        match words.control:
+            case "mode":
+                mode = ModeChoice(self.settings, parent)
+                mode.changed.connect(lambda on, mode: self._change(drafting=on, draft_mode=mode))
+                return Editor(mode, lambda _: mode.show_settings(self.settings))
+            case "chain":
+                self.chain = ChainEditor(self._theme, self.settings, parent)
+                self.chain.changed.connect(
+                    lambda: self._change(links=self.chain.links, order=self.chain.order)
+                )
+                self.chain.tuned.connect(lambda: self._change(settle=True, parameters=self.chain.parameters))
+                self.controls.update(self.chain.controls())
+                return Editor(self.chain, lambda _: self.chain.show_settings(self.settings), below=True)
+            case "learning":
+                learning = LearningControl(self._theme, value, parent)
+                learning.changed.connect(lambda learns: self._change(learn=learns))
+                return Editor(learning, learning.show_learns)
+            case "template":
+                self.template = TemplateChoice(self._templates, self.settings, parent)
+                self.template.changed.connect(lambda chosen: self._change(chat_templates=chosen))
+                return Editor(self.template, self.template.show_templates)
+            case "font":
+                font = FontChoice(value, parent)
+                font.changed.connect(lambda family: self._change(font_family=family))
+                return Editor(font, font.show_family)
+            case "shortcuts":
+                keys = ShortcutList(self._theme, value, parent)
+                keys.changed.connect(lambda own: self._change(shortcuts=own))
+                return Editor(keys, keys.show_keys, below=True)
+            case _:
+                return make_editor(self._theme, words, value, self._changer(words.name), self._folder, parent)
 
-    # ---- rows
-
-    def _section(self, title: str) -> None:
-        label = QLabel(title, self)
-        label.setProperty("role", "section")
-        label.setContentsMargins(0, 16 if self._rows.count() else 0, 0, 4)
-        self._rows.addWidget(label)
-
-    def _row(
-        self,
-        name: str,
-        title: str,
-        help: str,
-        control: QWidget,
-        *,
-        below: bool = False,
-    ) -> QVBoxLayout:
-        """The layout of its words, to which more can be added."""
-        frame = QFrame(self)
-        frame.setObjectName("row")
-        words = QVBoxLayout()
-        words.setSpacing(2)
-        label = QLabel(title, frame)
-        label.setBuddy(control)
-        words.addWidget(label)
-        explained = QLabel(help, frame)
-        explained.setProperty("role", "small")
-        explained.setWordWrap(True)
-        words.addWidget(explained)
-        control.setAccessibleName(title)
-        control.setAccessibleDescription(help)
-        control.setToolTip(help)
-        self.controls[name] = control
-        self._frames[name] = frame
-        if below:
-            column = QVBoxLayout(frame)
-            column.setContentsMargins(0, 8, 0, 8)
-            column.addLayout(words)
-            column.addWidget(control)
-        else:
-            row = QHBoxLayout(frame)
-            row.setContentsMargins(0, 8, 0, 8)
-            row.setSpacing(16)
-            row.addLayout(words, 1)
-            if isinstance(control, QAbstractSpinBox | QComboBox):
-                control.setFixedWidth(_CONTROL_WIDTH)
-            row.addWidget(control, 0, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        self._rows.addWidget(frame)
-        return words
-
-    def _words(self, title: str, help: str) -> QLabel:
-        """A row without a control; its help can be changed."""
-        frame = QFrame(self)
-        column = QVBoxLayout(frame)
-        column.setContentsMargins(0, 8, 0, 4)
-        column.setSpacing(2)
-        column.addWidget(QLabel(title, frame))
-        explained = QLabel(help, frame)
-        explained.setProperty("role", "small")
-        explained.setWordWrap(True)
-        column.addWidget(explained)
-        self._rows.addWidget(frame)
-        return explained
-
-    def _switch(self, name: str, value: bool) -> None:
-        words = declared(name)
-        box = Switch(self._theme, self)
-        box.setChecked(value)
-        box.toggled.connect(lambda checked: self._change(**{name: checked}))
-        self._row(name, words.title, words.help, box)
-
-    def _number(self, name: str, nothing: str = "") -> QVBoxLayout:
-        words = declared(name)
-        box = number_box(words, getattr(self.settings, name), self)
-        if name == "n_ctx":
-            box.setSingleStep(256)
-        box.setSpecialValueText(nothing)
-        box.valueChanged.connect(lambda number: self._change(settle=True, **{name: number}))
-        return self._row(name, words.title, words.help, box)
-
-    def _share(self, name: str) -> None:
-        """A share from 0 to 1, in percent."""
-        words = declared(name)
-        box = WholeBox(self)
-        box.setRange(0, 100)
-        box.setSingleStep(5)
-        box.setSuffix(" %")
-        box.setSpecialValueText("Off")
-        box.setValue(round(100 * getattr(self.settings, name)))
-        box.setKeyboardTracking(False)
-        box.valueChanged.connect(lambda percent: self._change(settle=True, **{name: percent / 100}))
-        self._row(name, words.title, words.help, box)
-
-    def _choice(self, name: str, items: list[tuple[str, str]]) -> None:
-        words = declared(name)
-        box = QComboBox(self)
-        for text, data in items:
-            box.addItem(text, data)
-        box.setCurrentIndex(box.findData(getattr(self.settings, name)))
-        box.currentIndexChanged.connect(lambda: self._change(**{name: box.currentData()}))
-        self._row(name, words.title, words.help, box)
-
-    def _file(self, name: str, dialog: Callable[[QWidget], QFileDialog]) -> None:
-        words = declared(name)
-        control = FileChoice(words, getattr(self.settings, name), dialog, _CONTROL_WIDTH, self)
-        control.chosen.connect(lambda path: self._change(**{name: path}))
-        self._row(name, words.title, words.help, control)
+    def _changer(self, name: str) -> Changed:
+        return lambda value, more: self._change(settle=more, **{name: value})
 
     # ---- changes
 
     def _change(self, *, settle: bool = False, **values: Any) -> None:
         self.settings = replace(self.settings, **values)
-        if "draft_mode" in values:
-            self._show_mode()
-        self._show_clamp()
+        self._pending |= values
+        self._refresh()
         if settle:
             self._settle.start()
         else:
@@ -275,41 +175,104 @@ class SettingsForm(QWidget):
 
     def _send(self) -> None:
         self._settle.stop()
+        self._pending.clear()
         self.changed.emit(self.settings)
 
-    def _show_mode(self) -> None:
-        """Show what matters in the mode chosen."""
-        manual = self.settings.draft_mode == "manual"
-        words = declared("links").help
-        self._chain_help.setText(f"{words} Drag to change the order." if manual else AUTO_HELP)
-        self.chain.show_mode(manual)
-        for name, shown in (("floor_auto", not manual), ("floor_manual", manual)):
-            self._frames[name].setVisible(shown)
+    def _reset(self, row: SettingRow) -> None:
+        values = {name: getattr(_DEFAULTS, name) for name in row.names}
+        if row.control is self.template:  # of this model alone
+            values = {"chat_templates": self.template.without_choice()}
+        self._change(**values)
+        row.editor.show(getattr(self.settings, row.words.name))
 
-    def show_report(self, report: ModelReport | None) -> None:
-        """What the model in memory can do; None while there is none."""
-        self._report = report
-        self.chain.show_reports(report.drafters if report is not None else ())
+    def show_settings(self, settings: Settings) -> None:
+        """Take over what was changed elsewhere; what is still being typed here stays."""
+        before, self.settings = self.settings, replace(settings, **self._pending)
+        changed = {
+            self._row_of[name]
+            for name in Settings.__struct_fields__
+            if name in self._row_of and getattr(before, name) != getattr(self.settings, name)
+        }
+        for row in changed:
+            row.editor.show(getattr(self.settings, row.words.name))
+        if changed:
+            self._refresh()
+
+    def _refresh(self) -> None:
+        """Show what matters now, and where there is a way back."""
+        manual = self.settings.draft_mode == "manual"
+        self.chain.show_mode(manual)
+        chain = self._row_of["links"]
+        chain.explain(f"{chain.words.help} Drag to change the order." if manual else AUTO_HELP)
+        for row in self.rows:
+            if row.words.only_if is not None:
+                field, value = row.words.only_if
+                row.wanted = getattr(self.settings, field) == value
+                row.setVisible(row.wanted and row.is_found)
+            if row.names:
+                row.show_differs(self._differs(row), shown_value(row.words, _default(row)))
         self._show_clamp()
+
+    def _differs(self, row: SettingRow) -> bool:
+        if row.control is self.template:
+            return self.template.is_chosen
+        return any(getattr(self.settings, name) != getattr(_DEFAULTS, name) for name in row.names)
+
+    # ---- the model in memory
+
+    def show_model(self, path: str | None, report: ModelReport | None) -> None:
+        """The model that is chosen, and what is known of it while it is in memory."""
+        self._report = report
+        self.template.show_model(path)
+        self.chain.show_reports(report.drafters if report is not None else ())
+        self._refresh()
 
     def _show_clamp(self) -> None:
         """The longest draft that a pass has room for, where that is less than what was asked for."""
         report, asked = self._report, self.settings.max_draft
         room = asked if report is None else report.max_draft
-        self._clamp.setVisible(room < asked)
+        text = ""
         if report is not None and room < asked:
             tokens = "1 token" if room == 1 else f"{room} tokens"
             what = f"holds {tokens} at most" if room else "cannot be made"
-            self._clamp.setText(f"With {visible(report.name)} a draft {what}: a pass has room for no more.")
+            text = f"With {visible(report.name)} a draft {what}: a pass has room for no more."
+        self._row_of["max_draft"].show_note(text)
 
-    def _template_changed(self, name: str | None) -> None:
-        if self._model_path is None:
+    # ---- search and groups
+
+    def search(self, text: str) -> int:
+        """Show only the rows in which every word of ``text`` occurs; how many those are."""
+        found = text.casefold().split()
+        titles = {group.name: group.title for group in GROUPS}
+        shown = dict.fromkeys(titles, 0)
+        for row in self.rows:
+            group = self._group_of[row]
+            matches = row.search(found, titles[group])
+            row.setVisible(matches and row.wanted)
+            shown[group] += matches and row.wanted
+        for name, section in self.sections.items():
+            section.setVisible(shown[name] > 0)
+        self.area.verticalScrollBar().setValue(0)
+        return sum(shown.values())
+
+    def found_groups(self) -> list[str]:
+        """Those that have a row to show."""
+        return [name for name, section in self.sections.items() if not section.isHidden()]
+
+    def go_to(self, group: str) -> None:
+        """Bring a group to the top."""
+        self.area.verticalScrollBar().setValue(self.sections[group].y())
+
+    def _scrolled(self, value: int) -> None:
+        bar = self.area.verticalScrollBar()
+        there = self.found_groups()
+        if not there:
             return
-        templates = dict(self.settings.chat_templates)
-        templates.pop(self._model_path, None)
-        if name is not None:
-            templates[self._model_path] = name
-        self._change(chat_templates=templates)
+        above = [name for name in there if self.sections[name].y() <= value + self.sections[name].height()]
+        at_end = value == bar.maximum() > 0
+        self.reached.emit(there[-1] if at_end else above[-1] if above else there[0])
+
+    # ---- end
 
     def hideEvent(self, event: QHideEvent) -> None:
         self._flush()
@@ -323,3 +286,7 @@ class SettingsForm(QWidget):
         """What was typed last is not lost with the page."""
         if self._settle.isActive():
             self._send()
+
+
+def _default(row: SettingRow) -> Any:
+    return getattr(_DEFAULTS, row.words.name)

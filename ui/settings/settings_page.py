@@ -1,38 +1,206 @@
-"""The settings page: the form over the session's settings."""
+"""The settings page: search, groups, and the form over the session's settings."""
 
 from __future__ import annotations
 
-from PySide6.QtGui import QCloseEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QCloseEvent, QKeyEvent, QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
+from app import paths
 from app.chat_template import builtin_names
-from app.settings import Settings
+from app.settings import GROUPS, Settings
+from ui.icons import icon
 from ui.session import Session
+from ui.settings.engine_row import EngineRow
+from ui.settings.exchange_row import ExchangeRow
+from ui.settings.group_list import GroupList
+from ui.settings.hub_token_row import HubTokenRow
 from ui.settings.settings_form import SettingsForm
-from ui.theme import Theme
+from ui.settings.storage_rows import DiskUseRow, PlaceRow
+from ui.theme import MEASURE, Theme
+from ui.widgets.undo_line import UndoLine
+
+_WIDE_PX = 880
+_LEFT, _GAP = 16, 24
+_HOLDS = "Changes hold from the next message on."
+_STALE = "These changes need the model to be loaded again; that is done before the next answer."
+_DUE = "The model is loaded again as soon as this answer has ended."
 
 
 class SettingsPage(QWidget):
     def __init__(self, theme: Theme, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._theme = theme
         self._session = session
+        self._before: Settings | None = None  # what an undo brings back
+        self._build()
+        self._connect()
+        self._engine_changed()
+        self._colour()
+
+    def start_search(self) -> None:
+        self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.search.selectAll()
+
+    # ---- building
+
+    def _build(self) -> None:
+        theme, session = self._theme, self._session
+        self.title = QLabel("Settings", self)
+        self.title.setProperty("role", "title")
+        self.search = QLineEdit(self)
+        self.search.setProperty("look", "search")
+        self.search.setPlaceholderText("Search settings")
+        self.search.setAccessibleName("Search settings")
+        self.search.setToolTip("Words in the names and the help of settings (Ctrl+F).")
+        self.search.setClearButtonEnabled(True)
+        self.search.setMaximumWidth(MEASURE)
+        self._glass = self.search.addAction(
+            icon("search", theme.tokens.muted), QLineEdit.ActionPosition.LeadingPosition
+        )
+        head = QHBoxLayout()
+        head.setContentsMargins(_GAP, 16, _GAP, 8)
+        head.setSpacing(_GAP)
+        head.addWidget(self.title)
+        head.addWidget(self.search, 1)
+        head.addStretch()
+        self.groups = GroupList(theme, GROUPS, self)
         state = session.controller.state
         model = state.report.path if state.report else state.wanted
         self.form = SettingsForm(theme, session.settings, model, session.models_folder(), builtin_names, self)
-        self.form.changed.connect(session.apply)
-        session.settings_changed.connect(self._settings_changed)
-        session.engine_changed.connect(self._engine_changed)
-        self._engine_changed()
+        self.form.add_row("engine", EngineRow(theme, session, self.form.column), first=True)
+        self.token = HubTokenRow(theme, self.form.column)
+        self.form.add_row("storage", self.token)
+        for name, folder in (
+            ("Chats", paths.data_dir()),
+            ("Settings file", paths.config_dir()),
+            ("Logs", paths.log_dir()),
+        ):
+            self.form.add_row("storage", PlaceRow(theme, name, folder, self.form.column))
+        self.disk_use = DiskUseRow(theme, session.models_folder, self.form.column)
+        self.form.add_row("storage", self.disk_use)
+        self.exchange = ExchangeRow(theme, lambda: self.form.settings, self.form.column)
+        self.form.add_row("all", self.exchange)
+        self.nothing = QLabel(self)
+        self.nothing.setProperty("role", "muted")
+        self.nothing.setTextFormat(Qt.TextFormat.PlainText)
+        self.nothing.setWordWrap(True)
+        self.nothing.setContentsMargins(24, 16, 24, 0)
+        self.nothing.hide()
+        self.undo = UndoLine(theme, self)
+        body = self._body = QHBoxLayout()
+        body.setSpacing(0)
+        body.addWidget(self.groups)
+        form = QVBoxLayout()
+        form.setSpacing(0)
+        form.addWidget(self.nothing)
+        form.addWidget(self.form, 1)
+        body.addLayout(form, 1)
+        below = QVBoxLayout()
+        below.setContentsMargins(16, 0, 16, 0)
+        below.addWidget(self.undo)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.form)
+        column.setSpacing(0)
+        column.addLayout(head)
+        column.addLayout(body, 1)
+        column.addLayout(below)
+        column.addWidget(self._foot())
+
+    def _foot(self) -> QFrame:
+        foot = QFrame(self)
+        foot.setObjectName("strip")
+        self.note = QLabel(_HOLDS, foot)
+        self.note.setProperty("role", "small")
+        self.note.setWordWrap(True)
+        self.reload = QPushButton("Load again now", foot)
+        policy = self.reload.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)  # nothing moves when it comes
+        self.reload.setSizePolicy(policy)
+        self.reload.hide()
+        row = QHBoxLayout(foot)
+        row.setContentsMargins(24, 6, 16, 6)
+        row.setSpacing(12)
+        row.addWidget(self.note, 1)
+        row.addWidget(self.reload)
+        return foot
+
+    def _connect(self) -> None:
+        session = self._session
+        self.form.changed.connect(lambda settings: session.apply(settings, later=True))
+        self.form.reached.connect(self.groups.show_group)
+        self.groups.chosen.connect(self.form.go_to)
+        self.search.textChanged.connect(self._search)
+        self.reload.clicked.connect(session.controller.reload)
+        self.exchange.taken.connect(self._take_all)
+        self.exchange.said.connect(session.noticed)
+        self.undo.undone.connect(self._undo)
+        session.settings_changed.connect(self._settings_changed)
+        session.engine_changed.connect(self._engine_changed)
+        self._theme.changed.connect(self._colour)
+
+    def _colour(self) -> None:
+        self._glass.setIcon(icon("search", self._theme.tokens.muted))
+
+    # ---- what a person does
+
+    def _search(self, text: str) -> None:
+        count = self.form.search(text)
+        self.groups.show_found(self.form.found_groups())
+        self.nothing.setText(f"No setting has “{text.strip()}” in its name or its help.")
+        self.nothing.setVisible(count == 0)
+
+    def _take_all(self, settings: Settings, told: str) -> None:
+        """Other settings at once, which can be undone."""
+        self._before = self._session.settings
+        self._session.apply(settings, later=True)
+        self.undo.offer(told)
+
+    def _undo(self) -> None:
+        if self._before is not None:
+            self._session.apply(self._before, later=True)
+            self._before = None
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape and self.search.hasFocus() and self.search.text():
+            self.search.clear()
+        else:
+            super().keyPressEvent(event)
+
+    # ---- what the session says
 
     def _settings_changed(self, settings: Settings) -> None:
-        self.form.settings = settings  # a change made elsewhere is not undone by the form
+        self.form.show_settings(settings)
+        self._show_note()
 
     def _engine_changed(self) -> None:
-        self.form.show_report(self._session.controller.state.report)
+        state = self._session.controller.state
+        self.form.show_model(state.report.path if state.report else state.wanted, state.report)
+        self._show_note()
+
+    def _show_note(self) -> None:
+        controller = self._session.controller
+        due = controller.reload_is_due
+        stale = controller.needs_reload
+        self.note.setText(_DUE if due else _STALE if stale else _HOLDS)
+        self.reload.setVisible(stale and not due)
+
+    # ---- room
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        wide = self.width() >= _WIDE_PX * self._theme.measures.zoom / 100
+        self.groups.setVisible(wide)
+        self._body.setContentsMargins(_LEFT if wide else 0, 0, 0, 0)
+        # The search stands above the rows.
+        self.title.setMinimumWidth(self.groups.width() + _LEFT - _GAP if wide else 0)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.token.show_state()
+        self.disk_use.count()
 
     def closeEvent(self, event: QCloseEvent) -> None:
         self.form.close()
+        self.disk_use.close_pool()
         super().closeEvent(event)

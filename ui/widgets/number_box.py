@@ -1,4 +1,4 @@
-"""A box for a number whose range comes from its declaration."""
+"""A box for a number whose range, step and unit come from its declaration."""
 
 from __future__ import annotations
 
@@ -31,12 +31,35 @@ def number_box(words: Declared, value: float, parent: QWidget) -> NumberBox:
         box = WholeBox(parent)
         box.setRange(int(least), int(most))
         box.setGroupSeparatorShown(True)
+        box.setSingleStep(int(words.step) or 1)
         box.setValue(int(value))
     else:
         box = DecimalBox(parent)
         box.setDecimals(2)
-        box.setSingleStep(0.05 if most <= 1 else 0.1)
+        box.setSingleStep(words.step or (0.05 if most <= 1 else 0.1))
         box.setRange(least, most)
         box.setValue(value)
+    box.setSpecialValueText(words.least)
+    box.setSuffix(f" {words.unit}" if words.unit else "")
     box.setKeyboardTracking(False)
     return box
+
+
+class ShareBox(WholeBox):
+    """A share from 0 to 1, in percent."""
+
+    def __init__(self, words: Declared, share: float, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setRange(round(100 * (words.minimum or 0)), round(100 * (words.maximum or 0)))
+        self.setSingleStep(5)
+        self.setSuffix(" %")
+        self.setSpecialValueText(words.least)
+        self.setKeyboardTracking(False)
+        self.show_share(share)
+
+    @property
+    def share(self) -> float:
+        return self.value() / 100
+
+    def show_share(self, share: float) -> None:
+        self.setValue(round(100 * share))

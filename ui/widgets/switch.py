@@ -16,13 +16,23 @@ class Switch(QCheckBox):
         super().__init__(parent)
         self._theme = theme
         self.setCursor(Qt.CursorShape.PointingHandCursor)
-        theme.changed.connect(self.update)
+        theme.changed.connect(self._resize)
 
     def sizeHint(self) -> QSize:
-        return QSize(_WIDTH + 4, _HEIGHT + 4)
+        scale = self._scale
+        return QSize(round(scale * (_WIDTH + 4)), round(scale * (_HEIGHT + 4)))
+
+    @property
+    def _scale(self) -> float:
+        """As much larger than usual as the text is."""
+        return self._theme.measures.zoom / 100
 
     def minimumSizeHint(self) -> QSize:
         return self.sizeHint()
+
+    def _resize(self) -> None:
+        self.updateGeometry()
+        self.update()
 
     def hitButton(self, at: QPoint) -> bool:
         return self.rect().contains(at)
@@ -32,6 +42,7 @@ class Switch(QCheckBox):
         on = self.isChecked()
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.scale(self._scale, self._scale)
         track = QRectF(2, 2, _WIDTH, _HEIGHT)
         if self.hasFocus():
             painter.setPen(QColor(tokens.accent))
