@@ -49,8 +49,9 @@ def target_context(model: Model, options: EngineOptions, n_ctx: int, longest_dra
         model,
         options,
         n_ctx,
-        n_outputs=(snapshots or min(longest_draft, options.n_batch - 1)) + 1,
+        n_outputs=(snapshots or min(longest_draft, options.n_batch - 1)) + options.n_parallel,
         n_snapshots=snapshots,
+        n_seq_max=options.n_parallel,
     )
     dropping = try_dropping(context)
     return TargetContext(context, dropping, (_words(context, dropping),))
@@ -63,6 +64,7 @@ def make_context(
     n_outputs: int,
     n_snapshots: int = 0,
     swa_full: bool = True,
+    n_seq_max: int = 1,
 ) -> Context:
     """Raises EngineError."""
     threads = options.n_threads or psutil.cpu_count(logical=False) or psutil.cpu_count() or 1
@@ -78,6 +80,7 @@ def make_context(
                 flash_attention=options.flash_attention,
                 n_snapshots=n_snapshots,
                 swa_full=swa_full,
+                n_seq_max=n_seq_max,
             ),
         )
     except ContextError as error:
@@ -103,14 +106,15 @@ def try_dropping(context: Context) -> Dropping:
 
 
 def _attention(model: Model, options: EngineOptions, n_ctx: int, longest_draft: int) -> TargetContext:
-    n_outputs = min(longest_draft + 1, options.n_batch)
+    slots = options.n_parallel
+    n_outputs = min(longest_draft + slots, options.n_batch)
     notices: tuple[str, ...] = ()
     try:
-        context = make_context(model, options, n_ctx, n_outputs)
+        context = make_context(model, options, n_ctx, n_outputs, n_seq_max=slots)
     except EngineError:
         if not model.n_swa:
             raise
-        context = make_context(model, options, n_ctx, n_outputs, swa_full=False)
+        context = make_context(model, options, n_ctx, n_outputs, swa_full=False, n_seq_max=slots)
         notices = (
             f"There is no memory to keep more than the sliding window of {model.n_swa:,} tokens in most "
             "layers: after an edit the whole chat is read again.",

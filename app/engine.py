@@ -48,7 +48,6 @@ log = logging.getLogger(__name__)
 
 # Seeds are shown and stored as JSON numbers, which are exact up to 2^53.
 _SEED_LIMIT = 2**53
-_SLOTS = 1
 NO_EXACT = (
     "Exact mode is not to be had with this model on this machine: no two sizes of a pass compute the very "
     "same. This is answered without it."
@@ -97,12 +96,11 @@ class LoadedModel(Protocol):
     def source(self, sampling: SamplingParams, prepared: Prepared) -> ClosableSource:
         """Where the next token's distribution comes from, for one request. Raises EngineError."""
 
-    def links(self, drafting: DraftingParams, sampling: SamplingParams) -> Sequence[Drafter]:
-        """The drafters that can draft for this model, in the order asked for."""
+    def links(self, slot: int, drafting: DraftingParams, sampling: SamplingParams) -> Sequence[Drafter]:
+        """A slot's own drafters that can draft for this model, in the order asked for."""
 
-    @property
-    def history(self) -> History | None:
-        """What the links share to look things up in."""
+    def history(self, slot: int) -> History | None:
+        """What a slot's links share to look things up in."""
 
     @property
     def controller(self) -> Controller | None:
@@ -179,7 +177,7 @@ class Engine:
         self._requests: list[_Request] = []
         self._switched_off: dict[str, str] = {}  # links that failed with this model
         self._told: set[str] = set()  # lines about its limits
-        self._floor = Floor()  # what its links' drafts were worth
+        self._floors: dict[int, Floor] = {}  # what the drafts of a slot's links were worth
         self._lock = threading.Lock()  # guards what cancel touches
         self._active_ids: set[int] = set()
         self._cancelled: set[int] = set()
@@ -208,14 +206,14 @@ class Engine:
                 self._cancelled.discard(request.request_id)
         self._model = model
         self._loop = Loop(model.target, self._clock, model.costs, model.threads)
-        self._slots = Slots(model.target, _SLOTS)
+        self._slots = Slots(model.target, model.target.n_slots)
         return model.report
 
     def unload(self) -> None:
         model, self._model, self._loop, self._slots = self._model, None, None, None
         self._switched_off.clear()
         self._told.clear()
-        self._floor = Floor()
+        self._floors.clear()
         if model is not None:
             model.close()
 
@@ -228,7 +226,8 @@ class Engine:
     @property
     def has_room(self) -> bool:
         """Another request can start now."""
-        return len(self._requests) < _SLOTS
+        slots = self._slots
+        return slots is None or slots.n_free > 0  # without a model it fails at once
 
     def start(self, message: Generate) -> Started:
         """Begin an answer. Raises EngineError."""
@@ -258,16 +257,20 @@ class Engine:
                 notices.append(str(error))
         if model.controller is not None:
             model.controller.least_rows = exact.least if exact else 1
-        chain = self._chain(model, message)
+        begun = message.begun is not None
+        answer = Answer(model.token_bytes, prepared.end_tokens, prepared.stops, prepared.closing, begun)
+        source = model.source(message.sampling, prepared)
+        slot, computed = slots.take(prepared.tokens, bool(exact and exact.most))
+        try:
+            chain = self._chain(model, message, slot)
+        except BaseException:
+            slots.give_back(slot, prepared.tokens[:computed])
+            source.close()
+            raise
         if chain.names and (shorter := _clamped(message.drafting.max_draft, model.target, exact)):
             if shorter not in self._told:  # once is enough for what does not change
                 notices.append(shorter)
             self._told.add(shorter)
-        begun = message.begun is not None
-        answer = Answer(model.token_bytes, prepared.end_tokens, prepared.stops, prepared.closing, begun)
-        source = model.source(message.sampling, prepared)
-        # Last, since everything before may fail and a slot that is taken must be given back.
-        slot, computed = slots.take(prepared.tokens, bool(exact and exact.most))
         sequence = TokenSequence(
             seq=slot,
             tokens=prepared.tokens,
@@ -343,23 +346,26 @@ class Engine:
 
     # ---- inside
 
-    def _chain(self, model: LoadedModel, message: Generate) -> Chain:
+    def _chain(self, model: LoadedModel, message: Generate, slot: int) -> Chain:
         """The links asked for; those that failed before stay off, and the chain knows why."""
         drafting, off = message.drafting, self._switched_off
-        offered = model.links(drafting, message.sampling)
+        offered = model.links(slot, drafting, message.sampling)
         links = [link for link in offered if link.name not in off]
-        self._floor.rate = drafting.floor
+        floor = self._floors.setdefault(slot, Floor())
+        floor.rate = drafting.floor
         if drafting.mode == "auto" and model.controller is not None:
             controller = model.controller.fresh()
-            chain: Chain = AutoChain(links, controller, self._clock, model.history, self._floor)
+            chain: Chain = AutoChain(links, controller, self._clock, model.history(slot), floor)
         else:
-            chain = Chain(links, model.history, self._floor)
+            chain = Chain(links, model.history(slot), floor)
         chain.failures.update({link.name: off[link.name] for link in offered if link.name in off})
         return chain
 
     def _report(self, step: Step) -> list[FromWorker]:
         request = next(r for r in self._requests if r.sequence is step.sequence)
         sequence = request.sequence
+        if step.error is not None:
+            return [self._fail(request, step.error)]
         if not step.tokens:
             return [PrefillProgress(request.message.request_id, step.prefilled, sequence.n_prompt)]
         if sequence.finished is not None:
@@ -387,7 +393,7 @@ class Engine:
         )
 
     def _notices(self, request: _Request) -> tuple[str, ...]:
-        news = self._floor.news()
+        news = self._floors[request.sequence.seq].news()
         return self._failures(request) + news if request.sequence.chain.failures else news
 
     @staticmethod
@@ -448,7 +454,7 @@ class Engine:
 
 def _clamped(max_draft: int, target: Target, exact: ExactRows | None) -> str | None:
     """A sentence about drafts that must be shorter than asked for; None where they need not be."""
-    room = min(target.n_batch, target.n_outputs) - 1
+    room = min(target.n_batch - 1, target.n_outputs - target.n_slots)
     why = "a pass has room for no more"
     if exact is not None and 0 < exact.most <= room:
         room, why = exact.most - 1, "exact mode needs passes of about one size"

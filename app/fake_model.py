@@ -48,7 +48,7 @@ class FakeModel:
     n_vocab = _N_VOCAB
     n_batch = 512
     n_outputs = 65
-    history = None
+    n_slots = 1
     controller: Controller | None = None  # the script says what is drafted
     threads = None
 
@@ -77,7 +77,7 @@ class FakeModel:
             n_vocab=_N_VOCAB,
             n_ctx=min(self.n_ctx, request.options.n_ctx or self.n_ctx),
             n_ctx_train=self.n_ctx,
-            max_draft=self.n_outputs - 1,
+            max_draft=self.n_outputs - self.n_slots,
             n_threads=request.options.n_threads or 1,
             recurrent=False,
             hybrid=False,
@@ -121,7 +121,10 @@ class FakeModel:
     def source(self, sampling: SamplingParams, prepared: Prepared) -> FakeModel:
         return self
 
-    def links(self, drafting: DraftingParams, sampling: SamplingParams) -> Sequence[Drafter]:
+    def history(self, slot: int) -> None:
+        return None
+
+    def links(self, slot: int, drafting: DraftingParams, sampling: SamplingParams) -> Sequence[Drafter]:
         drafts = itertools.cycle(self._reply.drafts)
         return [_Prompter(self, drafts, self._reply)] if drafting.links else []
 

@@ -14,32 +14,28 @@ from app import paths
 from app.calibration import pass_seconds
 from app.chat_template import TemplateError
 from app.contexts import NEVER, make_context, target_context
+from app.drafters import HEADS_OFF, Drafters
 from app.engine import NO_EXACT, EngineError, NoExact, Prepared
 from app.gpu_layers import gpu_layers, known_devices
 from app.grammar import ROOT, answer_gbnf
 from app.learning import Learning
-from app.neural import draft_cost, mtp_drafter, neural_drafter
 from app.prompt import PromptBuilder
 from app.protocol import (
     DRAFTERS,
-    NEURAL,
-    DrafterName,
     DrafterReport,
     DraftingParams,
     EngineOptions,
     Generate,
     Load,
-    LoadedFile,
     ModelReport,
     SamplingParams,
 )
 from app.reasoning import TAGS
 from app.template_choice import choose_template
-from app.weights import load_weights
+from app.weights import load_weights, loaded_file
 from drafting.controller import Controller
 from drafting.cost import CostCurve
-from drafting.draft_cost import DraftCost
-from drafting.drafter import ConfigurableDrafter, Drafter
+from drafting.drafter import Drafter
 from drafting.exact import ExactRows
 from drafting.exact_check import DEPTH, POSITIONS, check
 from drafting.follower_counts import FollowerCounts
@@ -47,26 +43,20 @@ from drafting.history import History
 from drafting.llama_target import LlamaSource, LlamaTarget, llama_source
 from drafting.lookup_file import LookupFileError, read_lookup_file
 from drafting.neural import NeuralDrafter
-from drafting.ngram_cache import NgramCache
-from drafting.ngram_map import NgramMap, NgramMapK4V, NgramSimple
-from drafting.ngram_mod import ModTable, NgramMod
 from drafting.parameters import AUTOMATIC
-from drafting.suffix import Suffix
 from drafting.thread_count import ThreadCount
 from model_store.bundled import default_drafter
 from model_store.check import (
     ModelFileError,
     check_model_file,
     describe_os_error,
-    read_model_file,
     shown_name,
 )
-from model_store.file_key import file_key
 from model_store.fingerprint import tokenizer_fingerprint
 from model_store.gguf_header import GgufHeader
-from model_store.pairing import check_drafter, check_heads_inside
+from model_store.pairing import check_heads_inside
 from native.context import Context
-from native.errors import GrammarError, NativeError
+from native.errors import GrammarError
 from native.grammar import Grammar
 from native.model import Model
 from native.sampler import SamplerOptions
@@ -75,9 +65,13 @@ log = logging.getLogger(__name__)
 
 LONGEST_DRAFT = 64
 CALIBRATION_S = 1.5
+_NO_EXACT_TOGETHER = (
+    "Exact mode is off: several answers are computed together, and what one of them computes depends on "
+    "the size of the others to the last bit."
+)
+_NO_DRAFTERS = tuple(DrafterReport(name, NEVER) for name in DRAFTERS)
 _UNCHECKED = ExactRows(0, 0)
 _ANY_ROWS = ExactRows(1, 0)  # where nothing is ever drafted, every answer is the plain one
-_HEADS_OFF = "The model's own MTP heads are not used"
 
 
 class LlamaModel:
@@ -100,10 +94,7 @@ class LlamaModel:
         here = msgspec.structs.replace(options, n_gpu_layers=placed.n_gpu_layers)
         model = self._model = self._load_target(path, here, progress, notices)
         self._draft_path = drafter
-        self._draft_model: Model | None = None
-        self._draft_file: LoadedFile | None = None
-        self._neural: NeuralDrafter | None = None
-        self._draft_costs: dict[str, DraftCost] = {}
+        self._drafters: Drafters | None = None
         self._options = options
         self._learning: Learning | None = None
         try:
@@ -128,21 +119,21 @@ class LlamaModel:
                 token for tags in TAGS for tag in tags if (token := model.special_tokens.get(tag)) is not None
             )
             self._bytes: dict[int, bytes] = {}
-            self.history = History()
             self._exact: ExactRows | None = _UNCHECKED
             fingerprint = tokenizer_fingerprint(header)
             if options.answers_folder is not None and fingerprint is not None and not self._cannot_draft:
                 self._learning = Learning(Path(options.answers_folder), fingerprint)
                 notices += self._learning.news()
             static = self._load_lookup_cache(notices)
-            self._drafters, reports = self._make_drafters(static, notices)
+            drafters = self._make_drafters(static, notices)
             seconds, back = pass_seconds(context, CALIBRATION_S)
             self.costs = CostCurve(seconds, repeats=made.dropping == "repeat", back=back)
-            self.controller = Controller(self.costs, self._draft_costs)
+            self.controller = Controller(self.costs, drafters.costs if drafters is not None else None)
             self.threads = ThreadCount(context.options.n_threads, self._use_threads)
         except BaseException:
             self.close()
             raise
+        draft_model = drafters.draft_model if drafters is not None else None
         self.report = ModelReport(
             path=str(path),
             name=path.stem,
@@ -153,16 +144,16 @@ class LlamaModel:
             n_vocab=model.n_vocab,
             n_ctx=self.target.n_ctx,
             n_ctx_train=model.n_ctx_train,
-            max_draft=self.target.n_outputs - 1,
+            max_draft=self.target.n_outputs - self.target.n_slots,
             n_threads=context.options.n_threads,
             recurrent=model.is_recurrent,
             hybrid=model.is_hybrid,
             swa=model.n_swa > 0,
-            draft_model_path=str(self._draft_model.path) if self._draft_model is not None else None,
-            drafters=tuple(reports),
+            draft_model_path=str(draft_model.path) if draft_model is not None else None,
+            drafters=drafters.reports() if drafters is not None else _NO_DRAFTERS,
             notices=tuple(notices),
-            file=_loaded_file(path, header),
-            draft_file=self._draft_file,
+            file=loaded_file(path, header),
+            draft_file=drafters.draft_file if drafters is not None else None,
         )
 
     # ---- LoadedModel
@@ -218,10 +209,14 @@ class LlamaModel:
                 raise EngineError("bad_input", f"The grammar cannot be used: {error}.") from error
         return llama_source(self._context, _options(sampling), prepared.tokens, grammar)
 
-    def links(self, drafting: DraftingParams, sampling: SamplingParams) -> Sequence[Drafter]:
+    def history(self, slot: int) -> History | None:
+        return self._drafters.history(slot) if self._drafters is not None else None
+
+    def links(self, slot: int, drafting: DraftingParams, sampling: SamplingParams) -> Sequence[Drafter]:
         parameters = drafting.parameters if drafting.mode == "manual" else AUTOMATIC
-        names = [name for name in dict.fromkeys(drafting.links) if name in self._drafters]
-        links = [self._drafters[name] for name in names]
+        drafters = self._drafters.of(slot) if self._drafters is not None else {}
+        names = [name for name in dict.fromkeys(drafting.links) if name in drafters]
+        links = [drafters[name] for name in names]
         for name, link in zip(names, links, strict=True):
             link.configure(parameters.of(name))
             if isinstance(link, NeuralDrafter):
@@ -229,8 +224,10 @@ class LlamaModel:
         return links
 
     def exact_rows(self) -> ExactRows:
-        if self._cannot_draft or self.target.n_outputs == 1:
+        if self._cannot_draft or self.target.n_outputs == self.target.n_slots:
             return _ANY_ROWS
+        if self.target.n_slots > 1:
+            raise NoExact(_NO_EXACT_TOGETHER)
         if self._dropping == "repeat":
             raise NoExact("Exact mode is off: this model's memory cannot drop single tokens.")
         if self._exact is _UNCHECKED:
@@ -281,8 +278,8 @@ class LlamaModel:
     def close(self) -> None:
         if self._learning is not None:
             self._learning.close()
-        if self._draft_model is not None:
-            self._draft_model.close()
+        if self._drafters is not None:
+            self._drafters.close()
         self._model.close()
 
     # ---- inside
@@ -296,7 +293,7 @@ class LlamaModel:
             context.use_threads(count)
 
     def _contexts(self) -> list[Context]:
-        return [self._context] + ([self._neural.context] if self._neural is not None else [])
+        return [self._context] + (self._drafters.contexts() if self._drafters is not None else [])
 
     def _load_target(
         self, path: Path, options: EngineOptions, progress: Callable[[float], bool], notices: list[str]
@@ -313,7 +310,7 @@ class LlamaModel:
         # Perhaps there is room for the model alone.
         model = load_weights(path, options, progress, heads=False)
         self._no_heads = problem
-        notices.append(f"{_HEADS_OFF}: {problem.rstrip('.')}.")
+        notices.append(f"{HEADS_OFF}: {problem.rstrip('.')}.")
         return model
 
     def _find_end(self, notices: list[str]) -> tuple[frozenset[int], tuple[str, ...]]:
@@ -346,64 +343,15 @@ class LlamaModel:
         notices.append(f"The lookup cache {shown_name(path)} is not used: {reason}.")
         return None
 
-    def _make_drafters(
-        self, static: FollowerCounts | None, notices: list[str]
-    ) -> tuple[dict[DrafterName, ConfigurableDrafter], list[DrafterReport]]:
-        """The drafters that can work with this model, and for each one whether and why not.
-
-        A drafter file that cannot be used never stops the chat: ``notices`` gets a line about it.
-        """
+    def _make_drafters(self, static: FollowerCounts | None, notices: list[str]) -> Drafters | None:
+        """None where nothing can be drafted with this model."""
         if self._cannot_draft:
-            return {}, [DrafterReport(name, NEVER) for name in DRAFTERS]
-        history = self.history
+            return None
         past = self._learning.past if self._learning is not None else None
-        drafters: dict[DrafterName, ConfigurableDrafter] = {
-            "cache": NgramCache(history, past, static),
-            "simple": NgramSimple(history),
-            "map-k": NgramMap(history),
-            "map-k4v": NgramMapK4V(history),
-            "mod": NgramMod(ModTable()),
-            "suffix": Suffix(history, past=past),
-        }
-        reports = [DrafterReport(name) for name in drafters]
-        reasons: dict[DrafterName, str] = dict.fromkeys(NEURAL, "no draft model chosen")
-        path = self._draft_path
-        try:
-            if path is not None or self._no_heads is None:
-                neural = self._neural = self._load_neural(path)
-                drafters[neural.name] = neural
-                if path is not None:
-                    reasons = {name: f"{shown_name(path)} is of another kind" for name in NEURAL}
-                del reasons[neural.name]
-            else:
-                reasons["mtp"] = self._no_heads
-        except (ModelFileError, NativeError, EngineError) as error:
-            what = "The draft model is not used" if path is not None else _HEADS_OFF
-            log.warning("%s: %s", what, error)
-            reasons |= dict.fromkeys(NEURAL if path is not None else ("mtp",), str(error))
-            notices.append(f"{what}: {str(error).rstrip('.')}.")
-        return drafters, [*reports, *(DrafterReport(name, reasons.get(name)) for name in NEURAL)]
-
-    def _load_neural(self, path: Path | None) -> NeuralDrafter:
-        """The drafter in the file at ``path``, or without one that of the target's own heads.
-
-        Raises ModelFileError, EngineError or NativeError, in words for a person.
-        """
-        if path is None:
-            drafter: NeuralDrafter = mtp_drafter(self._model, self.target)
-            self._draft_costs[drafter.name] = draft_cost(drafter)
-            return drafter
-        kind = check_drafter(self._model.path, path)
-        model = load_weights(path, self._options, lambda _: True, heads=kind == "mtp")
-        try:
-            drafter = neural_drafter(kind, model, self.target, self._options)
-            self._draft_costs[drafter.name] = draft_cost(drafter)
-            self._draft_file = _loaded_file(path, read_model_file(path))
-            self._draft_model = model
-            return drafter
-        except BaseException:
-            model.close()
-            raise
+        self._drafters = Drafters(self._model, self.target, self._options, past, static)
+        problem = self._drafters.load_neural(self._draft_path, self._no_heads)
+        notices += [problem] if problem is not None else []
+        return self._drafters
 
 
 def _options(sampling: SamplingParams) -> SamplerOptions:
@@ -411,13 +359,6 @@ def _options(sampling: SamplingParams) -> SamplerOptions:
     fields = msgspec.structs.asdict(sampling)
     bias = {token: -math.inf if by <= -100.0 else by for token, by in sampling.logit_bias.items()}
     return SamplerOptions(**fields | {"logit_bias": bias})
-
-
-def _loaded_file(path: Path, header: GgufHeader) -> LoadedFile | None:
-    try:
-        return LoadedFile(file_key(path), tokenizer_fingerprint(header))
-    except OSError:  # it went away while it was loaded
-        return None
 
 
 def _no_heads(request: Load, header: GgufHeader) -> str | None:

@@ -124,6 +124,7 @@ class EngineOptions(Struct, frozen=True, kw_only=True):
     n_ctx: Annotated[int, Meta(ge=0)] = 4096
     n_batch: Annotated[int, Meta(ge=1)] = 512
     n_threads: Annotated[int, Meta(ge=0)] = 0
+    n_parallel: Annotated[int, Meta(ge=1, le=64)] = 1  # answers at once, each with a context of n_ctx
     n_gpu_layers: int = -1  # negative: as many as there are
     kv_type: Literal["f16", "f32", "q8_0"] = "f16"
     flash_attention: Literal["auto", "on", "off"] = "auto"

@@ -16,6 +16,10 @@ class Slots:
         self._kept: dict[int, Sequence[int]] = dict.fromkeys(range(count), ())  # of free ones
         self._read: dict[int, int] = {}  # tokens of them that exact mode has read as a prompt
 
+    @property
+    def n_free(self) -> int:
+        return len(self._kept)
+
     def take(self, tokens: list[int], exact: bool) -> tuple[int, int]:
         """A free slot, cut to the prefix it shares with ``tokens``, and how many tokens that is.
 

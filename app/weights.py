@@ -8,7 +8,10 @@ from pathlib import Path
 import psutil
 
 from app.engine import EngineError
-from app.protocol import EngineOptions
+from app.protocol import EngineOptions, LoadedFile
+from model_store.file_key import file_key
+from model_store.fingerprint import tokenizer_fingerprint
+from model_store.gguf_header import GgufHeader
 from model_store.split import parts_of
 from native.errors import LoadCancelled, NativeError
 from native.huge_pages import has_huge_pages
@@ -35,6 +38,14 @@ def load_weights(
         raise EngineError("cancelled", str(error)) from error
     except NativeError as error:
         raise EngineError("bad_model", str(error)) from error
+
+
+def loaded_file(path: Path, header: GgufHeader) -> LoadedFile | None:
+    """What is kept of a file that was loaded; None when it went away meanwhile."""
+    try:
+        return LoadedFile(file_key(path), tokenizer_fingerprint(header))
+    except OSError:
+        return None
 
 
 def has_room(path: Path) -> bool:

@@ -80,6 +80,14 @@ class AutoChain(Chain):
             f"and {100 * rate:.0f} % of such guesses are right.",
         )
 
+    def beside(self, rows: int, tokens: float) -> None:
+        self._controller.beside(rows, tokens)
+
+    @property
+    def expected(self) -> float:
+        speaker = self._speaker
+        return 1.0 if speaker is None else self._controller.expected(speaker.name, self._drafted)
+
     def propose(self, limit: int, draw: Draw) -> tuple[Draft, str | None]:
         self._speaker = None
         self._limit = limit

@@ -59,6 +59,14 @@ class Chain:
                 return draft, link.name
         return NO_DRAFT, None
 
+    def beside(self, rows: int, tokens: float) -> None:
+        """What the next pass holds for other sequences. A fixed chain drafts all the same."""
+
+    @property
+    def expected(self) -> float:
+        """Tokens that the last proposal should bring, the target's own included."""
+        return 1.0
+
     @property
     def silence(self) -> Silence:
         """Why the last proposal was empty."""

@@ -116,12 +116,22 @@ class Controller:
         self._delivery = Delivery()
         self._saved = 0.0  # plain passes that drafts have saved in this answer
         self.least_rows = 1  # exact mode pads shorter passes to this: up to there, drafts cost nothing
+        self._rows = 0  # of other sequences in the same pass
+        self._tokens = 0.0  # that they are expected to get from it
 
     def fresh(self) -> Controller:
         """One for the next answer: the same costs, nothing learned of the links."""
         controller = Controller(self.costs, self._draft_costs)
         controller.least_rows = self.least_rows
         return controller
+
+    def beside(self, rows: int, tokens: float) -> None:
+        """What the next pass holds for other sequences: its rows, and the tokens they should get of it.
+
+        A draft makes all of them wait, so that it must pay for all: the more there are, the less a
+        pass costs for each, and the less there is to gain. Naive drafting loses here.
+        """
+        self._rows, self._tokens = rows, tokens
 
     def draft_cost(self, link: str) -> DraftCost:
         """What drafts of this link take; it is kept for the answers to come."""
@@ -134,12 +144,14 @@ class Controller:
 
         ``drafting`` is what making it takes, where that is still to be spent. The expected yield of n
         drafted tokens is 1 + p1 + p1 p2 + ... (Leviathan et al. 2023), as far as the link's drafts have
-        lately delivered; their cost is that of a pass with n + 1 rows. No draft may lose more than
-        the stake.
+        lately delivered; their cost is that of a pass with n + 1 rows, and those of other sequences
+        beside it. No draft may lose more than the stake.
         """
         costs = self.costs
         plain = self._cost(1)
-        dear = costs.least_slope
+        others = self._tokens
+        # Tokens that a row must bring to be worth what it costs at least, at plain speed.
+        dear = costs.least_slope * (others + 1.0) / plain
         best = PLAIN
         share = self._delivery.share(link)
         most = plain * (1.0 + _STAKE + max(0.0, self._saved))
@@ -147,7 +159,7 @@ class Controller:
         for i, stated in enumerate(confidence):
             reached *= self.acceptance.rate(link, stated)
             # However right the rest may be: further tokens must bring more than their rows cost.
-            if i + 1 >= self.least_rows and reached < max(_HOPELESS, dear * best.gain):
+            if self._rows + i + 1 >= self.least_rows and reached < max(_HOPELESS, dear * best.gain):
                 break
             tokens += reached * share
             length = i + 1
@@ -157,16 +169,29 @@ class Controller:
             # At most: where the draft turns out wrong early, fewer tokens are computed again.
             again = (1.0 - reached) * (cost - plain) if costs.repeats else 0.0
             draft = drafting.seconds(length) / costs.seconds(1) if drafting is not None else 0.0
-            gain = tokens * plain / (cost + again + draft)
+            gain = (others + tokens) * plain / ((others + 1.0) * (cost + again + draft))
             if gain > best.gain + _EVEN_BETTER:
                 best = Choice(gain, length)
         return best
 
+    def expected(self, link: str, confidence: Sequence[float | None]) -> float:
+        """Tokens that a pass with this draft should bring, as the link's drafts have lately delivered."""
+        return 1.0 + self._promised(link, confidence) * self._delivery.share(link)
+
+    def _promised(self, link: str, confidence: Sequence[float | None]) -> float:
+        reached, promised = 1.0, 0.0
+        for stated in confidence:
+            reached *= self.acceptance.rate(link, stated)
+            promised += reached
+        return promised
+
     def could_pay(self, limit: int, drafting: DraftCost) -> bool:
         """Whether drafts of up to ``limit`` tokens would beat plain if every token were right."""
         plain, one = self._cost(1), self.costs.seconds(1)
+        share = 1.0 / (self._tokens + 1.0)
         return any(
-            self._cost(1 + n) + drafting.seconds(n) / one < plain * (1 + n) for n in range(1, limit + 1)
+            self._cost(1 + n) + drafting.seconds(n) / one < plain * (1 + n * share)
+            for n in range(1, limit + 1)
         )
 
     def extra_seconds(self, length: int) -> float:
@@ -178,19 +203,19 @@ class Controller:
         return self.costs.seconds(1) * self._cost(1)
 
     def _cost(self, rows: int) -> float:
-        return self.costs.relative(max(rows, self.least_rows), self.least_rows)
+        """Of a pass with so many rows of this sequence, in passes of one row."""
+        least = max(self.least_rows, self._rows + 1)
+        return self.costs.relative(max(self._rows + rows, least), least)
 
     def record(self, link: str, confidence: Sequence[float | None], accepted: int) -> None:
         """What became of a draft: ``accepted`` tokens were right, the next (if any) was wrong.
 
         Tokens after the first wrong one say nothing: they were never put to the question.
         """
-        reached, expected = 1.0, 0.0
-        for stated in confidence:
-            reached *= self.acceptance.rate(link, stated)
-            expected += reached
+        expected = self._promised(link, confidence)
         self._delivery.record(link, expected, accepted)
-        self._saved += 1 + accepted - self._cost(1 + len(confidence)) / self._cost(1)
+        gained = 1 + accepted / (self._tokens + 1.0)
+        self._saved += gained - self._cost(1 + len(confidence)) / self._cost(1)
         for i, stated in enumerate(confidence[: accepted + 1]):
             self.acceptance.record(link, stated, i < accepted)
 

@@ -29,6 +29,7 @@ class LlamaTarget:
         self.n_vocab = context.model.n_vocab
         self.n_batch = context.n_batch
         self.n_outputs = context.n_outputs
+        self.n_slots = context.options.n_seq_max
 
     def keep_hidden(
         self, layers: collections.abc.Sequence[int], *, last_as_input: bool = False
@@ -37,7 +38,8 @@ class LlamaTarget:
         self.context.keep_hidden(layers, last_as_input=last_as_input)
         width = sum(self.context.hidden_width(layer) for layer in layers)
         capacity = min(self.n_ctx, _HIDDEN_BYTES // (4 * width))
-        self.hidden = HiddenStates(width, capacity)
+        if self.hidden is None or self.hidden.width != width:
+            self.hidden = HiddenStates(width, capacity)
         return self.hidden
 
     def decode(self, rows: collections.abc.Sequence[Row]) -> None:

@@ -7,6 +7,7 @@ where it computes the last of them the sequence gets what its draft and the targ
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -19,13 +20,16 @@ from drafting.target import Row, Target
 from drafting.thread_count import ThreadCount
 from drafting.verification import verify
 
+log = logging.getLogger(__name__)
+
 
 class Step(NamedTuple):
     """What one pass did for one sequence.
 
     No ``tokens`` means that the prompt is still being read: ``prefilled`` of it are computed.
     ``drafter`` names whose draft was verified; the first ``accepted`` of ``tokens`` are its. Where
-    there could have been a draft and was none, ``silence`` says why.
+    there could have been a draft and was none, ``silence`` says why. After ``error`` the loop has dropped
+    the sequence, and its KV cache is not to be trusted.
     """
 
     sequence: Sequence
@@ -35,6 +39,16 @@ class Step(NamedTuple):
     drafted: int = 0
     accepted: int = 0
     silence: Silence | None = None
+    error: Exception | None = None
+
+
+class _Times(NamedTuple):
+    """When a pass began, its drafts were made, it was computed, and all was committed: seconds."""
+
+    began: float
+    drafted: float
+    decoded: float
+    ended: float
 
 
 class _Plan(NamedTuple):
@@ -86,7 +100,8 @@ class Loop:
         """Run one pass and return what it did.
 
         Raises Interrupted when the pass was stopped, and whatever else the target raises; the
-        sequences' tokens then are what they were before.
+        sequences' tokens then are what they were before. What goes wrong with one sequence alone is
+        in its Step.
         """
         began = self._clock()
         plans, rows = self._plan(began)
@@ -100,12 +115,23 @@ class Loop:
         decoded = self._clock()
         if self._costs is not None and all(plan.take == 1 for plan in plans):
             self._learn(self._costs, len(rows), decoded - drafted, decoded)
-        steps = [self._commit(plan) for plan in plans]
-        ended = self._clock()
+        steps = [self._commit_or_fail(plan) for plan in plans]
+        times = _Times(began, drafted, decoded, self._clock())
+        is_plain = all(plan.take == 1 and plan.drafter is None for plan in plans)
         for plan, step in zip(plans, steps, strict=True):
-            self._account(plan, len(step.tokens), began, drafted, decoded, ended)
-        self._active = [s for s in self._active if s.finished is None]
+            self._account(plan, len(step.tokens), times, len(plans), is_plain)
+        self._active = [
+            step.sequence for step in steps if step.sequence.finished is None and step.error is None
+        ]
         return steps
+
+    def _commit_or_fail(self, plan: _Plan) -> Step:
+        """What goes wrong with one sequence (a grammar that allows nothing) is no other's trouble."""
+        try:
+            return self._commit(plan)
+        except Exception as error:
+            log.exception("a sequence failed")
+            return Step(plan.sequence, plan.sequence.n_prompt, [], error=error)
 
     def _learn(self, costs: CostCurve, rows: int, seconds: float, now: float) -> None:
         if self._threads is not None and all(s.mode != "reproducible" for s in self._active):
@@ -113,21 +139,14 @@ class Loop:
         costs.observe(rows, seconds)
 
     def _plan(self, now: float) -> tuple[list[_Plan], list[Row]]:
-        """Share the pass among the sequences: pending tokens first, a draft where one is due."""
+        """Share the pass among the sequences: pending tokens first, then drafts where they are due."""
+        takes = self._takes(now)
+        drafts = self._drafts(takes)
         plans: list[_Plan] = []
         rows: list[Row] = []
         outputs = 0
-        for place, sequence in enumerate(self._active):
-            if sequence.started is None:
-                sequence.started = now
-            waiting = len(self._active) - place
-            share = (self._target.n_batch - len(rows)) // waiting
-            outputs_share = (self._target.n_outputs - outputs) // waiting
-            take = self._piece(sequence, share)
+        for sequence, take, (draft, known, drafter) in zip(self._active, takes, drafts, strict=True):
             complete = take == sequence.pending
-            draft, known, drafter = NO_DRAFT, 0, None
-            if complete and sequence.pending == 1:
-                draft, known, drafter = self._draft(sequence, min(share, outputs_share) - 1)
             seq, start = sequence.seq, sequence.computed
             end = start + take
             last = end - 1 if complete else -1
@@ -140,6 +159,42 @@ class Loop:
             if complete:
                 outputs += 1 + known
         return plans, rows + self._padding(plans, len(rows))
+
+    def _takes(self, now: float) -> list[int]:
+        """How many pending tokens of each sequence this pass computes: an equal share of its rows."""
+        takes: list[int] = []
+        left = self._target.n_batch
+        for place, sequence in enumerate(self._active):
+            if sequence.started is None:
+                sequence.started = now
+            take = self._piece(sequence, left // (len(self._active) - place))
+            takes.append(take)
+            left -= take
+        return takes
+
+    def _drafts(self, takes: list[int]) -> list[tuple[Draft, int, str | None]]:
+        """A draft for each sequence, where one is due, in the room that pending tokens leave.
+
+        Each chain hears what the pass holds besides: a draft that pays alone may hold up the others.
+        """
+        target = self._target
+        complete = [take == s.pending for s, take in zip(self._active, takes, strict=True)]
+        rows, tokens = sum(takes), float(sum(complete))
+        room = min(target.n_batch - rows, target.n_outputs - sum(complete))
+        drafts: list[tuple[Draft, int, str | None]] = []
+        for sequence, is_complete in zip(self._active, complete, strict=True):
+            if not is_complete or sequence.pending != 1:
+                drafts.append((NO_DRAFT, 0, None))
+                continue
+            chain = sequence.chain
+            chain.beside(rows - 1, tokens - 1.0)
+            made = self._draft(sequence, min(room, target.n_outputs - target.n_slots))
+            drafts.append(made)
+            if made[1]:
+                room -= made[1]
+                rows += made[1]
+                tokens += chain.expected - 1.0
+        return drafts
 
     def _piece(self, sequence: Sequence, share: int) -> int:
         """Pending tokens for this pass, of ``share`` rows.
@@ -255,10 +310,10 @@ class Loop:
         if left < began:
             sequence.chain.switch_off_all("this model's memory cannot drop rejected tokens")
 
-    def _account(
-        self, plan: _Plan, tokens: int, began: float, drafted: float, decoded: float, ended: float
-    ) -> None:
+    def _account(self, plan: _Plan, tokens: int, times: _Times, n_sequences: int, is_plain: bool) -> None:
+        """``is_plain``: nobody drafted in this pass, so that it tells itself what plain decoding costs."""
         sequence = plan.sequence
+        began, drafted, decoded, ended = times
         stats = sequence.stats
         if sequence.decoding_since is None:
             assert sequence.started is not None
@@ -270,9 +325,8 @@ class Loop:
         draft_s, verify_s = drafted - began, decoded - drafted
         plain_s = 0.0
         if self._costs is not None:
-            # A pass of one token is a plain one: it tells its cost itself.
-            is_plain = plan.drafter is None and plan.take == 1
-            plain_s = tokens * (verify_s if is_plain else self._costs.seconds(sequence.least_rows))
+            least = max(sequence.least_rows, n_sequences)
+            plain_s = tokens * (verify_s if is_plain else self._costs.seconds(least))
         stats.decode_s = ended - sequence.decoding_since
         stats.draft_s += draft_s
         stats.verify_s += verify_s

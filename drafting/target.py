@@ -35,6 +35,10 @@ class Target(Protocol):
     def n_outputs(self) -> int:
         """Rows of one pass that may ask for logits."""
 
+    @property
+    def n_slots(self) -> int:
+        """Sequences it holds; a draft is at most ``n_outputs - n_slots`` tokens long."""
+
     def decode(self, rows: Sequence[Row]) -> None:
         """Run one pass. Raises Interrupted when it was stopped: ``rewind`` tells what is left then."""
 

@@ -61,7 +61,8 @@ Row = tuple[int, int, int, bool]
 
 @dataclass(frozen=True)
 class ContextOptions:
-    """Sizes in tokens. ``n_outputs`` bounds the logits rows of one pass; 0 allows n_batch.
+    """Sizes in tokens, ``n_ctx`` for each of ``n_seq_max`` sequences. ``n_outputs`` bounds the logits
+    rows of one pass; 0 allows n_batch.
 
     ``n_snapshots`` states of a recurrent memory are kept to rewind to, where its architecture can.
     ``swa_full`` keeps all tokens of layers with a sliding window, so that any rewind is granted.
@@ -105,11 +106,15 @@ class Context(Owned):
         self._batch: Any = None
         self._abort_flag = ctypes.create_string_buffer(2)
         params = lib.llama_context_default_params()
-        params.n_ctx = options.n_ctx
+        params.n_ctx = options.n_ctx * options.n_seq_max
+        # One buffer: sequences with passes of different lengths are then computed together.
+        params.kv_unified = options.n_seq_max > 1
         params.n_batch = params.n_ubatch = options.n_batch
         params.n_seq_max = options.n_seq_max
         # Room for logits is reserved per row: a 262k vocabulary times 512 rows would be 0.5 GB.
-        params.n_outputs_max = min(options.n_outputs, options.n_batch)
+        # llama.cpp ends the process where sequences outnumber them.
+        least = options.n_seq_max if options.n_outputs else 0
+        params.n_outputs_max = min(max(options.n_outputs, least), options.n_batch)
         params.n_outputs_max_per_seq = params.n_outputs_max
         params.n_threads = params.n_threads_batch = options.n_threads
         params.type_k = params.type_v = _KV_TYPES[options.kv_type]
@@ -133,7 +138,7 @@ class Context(Owned):
         self._memory_handle: Any = lib.llama_get_memory(self._handle)
         self._n_vocab = model.n_vocab
         # llama.cpp rounds n_ctx up; a person who asked for fewer tokens gets fewer.
-        self.n_ctx = min(options.n_ctx, int(lib.llama_n_ctx(self._handle)))
+        self.n_ctx = min(options.n_ctx, int(lib.llama_n_ctx(self._handle)) // options.n_seq_max)
         self.n_batch = min(int(lib.llama_n_batch(self._handle)), int(lib.llama_n_ubatch(self._handle)))
         self.n_outputs = min(options.n_outputs, self.n_batch) or self.n_batch
         self._batch = lib.llama_batch_init(self.n_batch, 0, 1)

@@ -51,8 +51,8 @@ class Model(FakeModel):
         super().decode(rows)
         self.passes += 1
 
-    def links(self, drafting: DraftingParams, sampling: SamplingParams) -> Sequence[Drafter]:
-        return [*self.extra_links, *super().links(drafting, sampling)]
+    def links(self, slot: int, drafting: DraftingParams, sampling: SamplingParams) -> Sequence[Drafter]:
+        return [*self.extra_links, *super().links(slot, drafting, sampling)]
 
     def close(self) -> None:
         self.closed = True

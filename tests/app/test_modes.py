@@ -69,7 +69,7 @@ class Timed(Model):
         super().decode(rows)
         self.now += PLAIN_S + PER_DRAFTED_S * (sum(row.output for row in rows) - 1)
 
-    def links(self, drafting: DraftingParams, sampling: SamplingParams) -> Sequence[Drafter]:
+    def links(self, slot: int, drafting: DraftingParams, sampling: SamplingParams) -> Sequence[Drafter]:
         return [Guesser(self, self.chance, self.seed)] if drafting.links else []
 
 

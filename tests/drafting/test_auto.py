@@ -302,3 +302,40 @@ def test_a_link_that_sees_no_more_than_another_is_left_out() -> None:
     one, two, three = (np.array([n], np.int32) for n in (1, 2, 3))
     table = NgramCache(history, static=FollowerCounts(key_arrays([one])[-1], two, three))
     assert AutoChain([table, suffix], controller.fresh(), lambda: 0.0, history).names == ["cache", "suffix"]
+
+
+@pytest.mark.parametrize("others", [0, 1, 3, 7])
+def test_beside_others_a_draft_is_taken_only_where_all_together_gain(others: int) -> None:
+    """By brute force: tokens of all sequences over the time of the whole pass."""
+    seconds = {1: 1.0, 2: 1.5, 3: 1.9, 5: 2.2, 9: 5.0, 17: 10.0, 33: 20.0}
+    costs = CostCurve(seconds)
+    taken = set()
+    for confidence in (0.3, 0.5, 0.7, 0.9, 0.97, 0.999):
+        controller = Controller(costs)
+        controller.beside(others, float(others))
+        stated = [confidence] * 16
+        choice = controller.choose("link", stated)
+        rate = controller.acceptance.rate("link", confidence)
+        plain = (others + 1) / costs.seconds(others + 1)
+
+        def gain(length: int, rate: float = rate, plain: float = plain) -> float:
+            tokens = others + 1 + sum(rate**i for i in range(1, length + 1))
+            return tokens / costs.seconds(others + 1 + length) / plain
+
+        best = max(range(17), key=gain)
+        assert choice.length == best, (confidence, choice, gain(best))
+        assert choice.gain == pytest.approx(max(1.0, gain(best)))
+        taken.add(bool(choice.length))
+    if others == 7:
+        assert taken == {False}  # eight rows cost so much more each that no guess is worth one
+    if others == 0:
+        assert taken == {False, True}
+
+
+def test_a_draft_of_one_is_counted_by_those_that_come_after_it() -> None:
+    chain = AutoChain([Named("a", [True] * 9)], Controller(CostCurve(GPU)), clock=lambda: 0.0)
+    chain.begin([])
+    assert chain.expected == 1.0
+    draft, name = chain.propose(3, no_draw)
+    assert name == "a" and draft
+    assert 1.0 < chain.expected <= 1.0 + len(draft)

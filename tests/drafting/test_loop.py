@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from drafting.chain import Chain
 from drafting.cost import CostCurve
 from drafting.distribution import Distribution
 from drafting.drafter import Draft, Drafter, Draw, Interrupted
@@ -421,6 +422,50 @@ def test_sequences_in_one_batch_say_what_they_say_alone(n_batch: int, n_outputs:
     run(target, *together)
     assert [answer(one) for one in together] == alone
     assert all(one.finished == "length" for one in together)
+
+
+class Listening(Chain):
+    """Notes what it is told of the pass, and says that its drafts bring half a token each."""
+
+    def __init__(self, links: list[Drafter]) -> None:
+        super().__init__(links)
+        self.heard: list[tuple[int, float]] = []
+        self._drafted = 0
+
+    def beside(self, rows: int, tokens: float) -> None:
+        self.heard.append((rows, tokens))
+
+    def propose(self, limit: int, draw: Draw) -> tuple[Draft, str | None]:
+        draft, name = super().propose(limit, draw)
+        self._drafted = len(draft)
+        return draft, name
+
+    @property
+    def expected(self) -> float:
+        return 1.0 + 0.5 * self._drafted
+
+
+def test_each_chain_hears_what_else_the_pass_holds() -> None:
+    target = ToyTarget(n_batch=16)
+    texts = [plain_answer(prompt=prompt) for prompt in ([1, 2], [3, 4])]
+    sequences = [
+        sequence(target, [2 * i + 1, 2 * i + 2], Oracle(text, [(4, 0)], start=2), seq=i)
+        for i, text in enumerate(texts)
+    ]
+    for one in sequences:
+        one.chain = Listening(one.chain._links)
+    reader = sequence(target, [5] * 20, seq=2)
+    loop = Loop(target, Ticks())
+    for one in sequences:
+        loop.add(one)
+    loop.step()
+    loop.add(reader)
+    loop.step()  # one row each, and 14 of the prompt: no room for drafts
+    loop.step()  # six more of it
+    first, second = (one.chain.heard for one in sequences)
+    assert first == [(15, 1.0), (7, 2.0)]
+    # The four rows that the first drafts are there by then, and should bring two tokens.
+    assert second == [(15, 1.0), (11, 4.0)]
 
 
 def test_a_sequence_can_join_later() -> None:

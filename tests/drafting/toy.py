@@ -48,7 +48,7 @@ class ToyTarget:
     ) -> None:
         """``rewinds`` False is a recurrent memory, which goes back to where its last pass began if it keeps
         ``checkpoints``; passes numbered in ``interrupted`` are stopped."""
-        self.n_ctx, self.n_batch, self.n_outputs = n_ctx, n_batch, n_outputs
+        self.n_ctx, self.n_batch, self.n_outputs, self.n_slots = n_ctx, n_batch, n_outputs, 1
         self.kv: dict[int, list[int]] = {}
         self.passes: list[list[Row]] = []  # those that were asked for
         self.forgotten: list[int] = []

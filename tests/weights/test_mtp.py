@@ -233,7 +233,7 @@ def test_heads_that_there_is_no_room_for_never_stop_the_chat(
         assert {d.name: d.reason for d in report.drafters}["mtp"] == "out of memory"
         assert "The model's own MTP heads are not used: out of memory." in report.notices
         drafting = DraftingParams(links=("cache", "mtp"))
-        assert [link.name for link in loaded.links(drafting, GREEDY)] == ["cache"]
+        assert [link.name for link in loaded.links(0, drafting, GREEDY)] == ["cache"]
         loaded.target.decode([Row(0, 5, 0, True)])
     finally:
         loaded.close()
