@@ -12,6 +12,8 @@ import unicodedata
 
 from msgspec import Struct
 
+from app.chats.message import clean_text
+
 MARK_START, MARK_END = "\x02", "\x03"
 _GAP = "\u200b"  # zero width space: no letter to the index, nothing to the eye
 _UNSPACED = re.compile(
@@ -45,9 +47,10 @@ def shown(indexed_text: str) -> str:
 def parse_query(text: str) -> SearchQuery:
     """Any text is a query: all its words must be there, the end of each may be missing. Words in
     double quotes belong together. Signs such as ``%`` or ``c++`` mean themselves."""
+    text = _CONTROLS.sub(" ", clean_text(text[:_LONGEST_QUERY]))
     phrases: list[str] = []
     literals: list[str] = []
-    for quoted, word in list(_PHRASE.findall(_CONTROLS.sub(" ", text[:_LONGEST_QUERY])))[:_MOST_WORDS]:
+    for quoted, word in _PHRASE.findall(text)[:_MOST_WORDS]:
         part = (quoted or word).strip()
         if any(_is_letter(character) for character in part):
             # The quotes make FTS5 take everything in them for text.

@@ -24,6 +24,7 @@ from app.chats.repair import Repair, open_or_repair, repair
 from app.chats.rows import chat_row, message_row, read_chat, read_message, read_struct
 from app.chats.sampling import BUILT_IN, Preset
 from app.chats.search_text import parse_query
+from app.chats.titles import one_line
 from app.chats.writer import Writer
 
 log = logging.getLogger(__name__)
@@ -153,9 +154,12 @@ class ChatStore:
         self.keep(chat, *conversation.everything)
 
     def keep(self, chat: Chat, *messages: Message, removed: Iterable[Message] = ()) -> None:
-        """Write the chat as it is now together with these messages, in one step."""
+        """Write the chat as it is now, with the branch that is shown, together with these messages, in
+        one step."""
         if chat.id not in self._chats and chat.id not in self._deleted:
             return
+        if (conversation := self._held.get(chat.id)) is not None:
+            chat.leaf = conversation.leaf.id if conversation.leaf is not None else None
         changes = Changes(chats={chat.id: chat_row(chat)})
         changes.messages.update({message.id: message_row(chat.id, message) for message in messages})
         changes.messages.update({message.id: None for message in removed})
@@ -199,7 +203,7 @@ class ChatStore:
         copy = msgspec.structs.replace(
             chat,
             id=new_id(),
-            title=chat.title,
+            title=one_line(f"{chat.label} (copy)"),
             pinned=False,
             draft="",
             created_at=now,

@@ -16,7 +16,7 @@ _MOST_MARKS = 8  # per character; stacks of hundreds of accents are no writing
 _FENCE = re.compile(r"^\s{0,3}(```|~~~)")
 _LEAD = re.compile(r"^\s*(?:#{1,6}\s+|>\s?|[-*+]\s+(?:\[[ xX]\]\s+)?|\d{1,9}[.)]\s+)+")
 _LINK = re.compile(r"!?\[([^\]\n]*)\]\([^)\n]*\)")
-_EMPHASIS = re.compile(r"(\*\*|__|~~|`+|\*|(?<!\w)_|_(?!\w))")
+_EMPHASIS = re.compile(r"(\*\*|__|~~|`+|\*(?!\s)|(?<!\s)\*|(?<!\w)_|_(?!\w))")
 _RESERVED = re.compile(r'[<>:"/\\|?*\x00-\x1f\x7f]+')
 _DEVICES = re.compile(r"^(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
 

@@ -130,10 +130,9 @@ class Writer:
             held = self._failing and now < self._retry_at
             if (self._pending or due) and not held:
                 changes, self._pending = self._pending, Changes()
-                # What was put at once comes after: it is newer than what could wait.
                 makers, self._soon = (list(self._soon.values()), {}) if due else ([], self._soon)
                 self._busy = True
-                return lambda: self._write_all(makers, changes)
+                return lambda: self._write_all(changes, makers)
             if self._closing:
                 return None
             if self._jobs and not held:
@@ -142,11 +141,10 @@ class Writer:
             wake = [self._retry_at] if held else [self._due] if self._soon else []
             self._condition.wait(max(0.0, min(wake) - now) if wake else None)
 
-    def _write_all(self, makers: list[Callable[[], Changes]], changes: Changes) -> None:
-        whole = Changes()
+    def _write_all(self, whole: Changes, makers: list[Callable[[], Changes]]) -> None:
+        # What could wait was asked for after a ``put`` of the same, or that would have made it needless.
         for make in makers:
             whole.add(make())
-        whole.add(changes)
         error: ChatsError | None = None
         try:
             self._write(whole)

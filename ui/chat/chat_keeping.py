@@ -61,7 +61,6 @@ class ChatKeeping:
         message = conversation.get(message_id) if message_id is not None else None
         if message is not None and message not in conversation.messages and not self._busy(chat):
             conversation.switch(message)
-            chat.leaf = conversation.messages[-1].id
             self._store.keep(chat)
         if chat is self._controller.chat:
             if message is not None:
@@ -177,7 +176,6 @@ class ChatKeeping:
         """Add what app.chats.importing.read_chats_file has read, and show the first of it."""
         for one in imported:
             conversation = Conversation(one.messages, leaf=one.chat.leaf, started_at=one.chat.created_at)
-            one.chat.leaf = conversation.leaf.id if conversation.leaf is not None else None
             self._store.add(one.chat, conversation)
         if imported:
             self._view.chats_changed()

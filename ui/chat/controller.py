@@ -157,7 +157,7 @@ class Controller:
             model_key=message.model_key,
         )
         self.conversation.add_version(message, version)
-        self._keep(version)
+        self.store.keep(self.chat, version)
         self._show_path(before)
         return True
 
@@ -210,7 +210,7 @@ class Controller:
         before = self.conversation.messages
         self.conversation.switch(message)
         self._editing = None
-        self._keep()
+        self.store.keep(self.chat)
         self._show_path(before)
         return True
 
@@ -341,7 +341,7 @@ class Controller:
         shown = self._shown(flight)
         if question is not None and not shown:
             flight.chat.draft = question.text
-        self._keep_in(flight, removed=removed)
+        self.store.keep(flight.chat, removed=removed)
         if shown:
             self._show_path(before)
             if question is not None:
@@ -360,13 +360,13 @@ class Controller:
         if state == "stopped" and not answer.pieces:
             # Nothing was said: no empty answer is left behind.
             before = flight.conversation.messages
-            self._keep_in(flight, removed=flight.conversation.remove(answer))
+            self.store.keep(flight.chat, removed=flight.conversation.remove(answer))
             if self._shown(flight):
                 self._show_path(before)
                 self._view.notice("Stopped before the answer began.")
         else:
             self.store.touch(flight.chat)
-            self._keep_in(flight, answer)
+            self.store.keep(flight.chat, answer)
             self._changed(flight)
         self._loading.answer_ended()
         self._view.chat_changed(flight.chat)
@@ -396,11 +396,10 @@ class Controller:
         chat = flight.chat
         self.store.touch(chat)
         if chat not in self.store:
-            chat.leaf = flight.answer.id
             self.store.add(chat, flight.conversation)
             self.store.last_open = chat.id
         else:
-            self._keep_in(flight, *([flight.question] if flight.question else []), flight.answer)
+            self.store.keep(flight.chat, *([flight.question] if flight.question else []), flight.answer)
         if len(self._in_flight) == 1:
             self.numbers.clear()
         if self._loading.get_ready():
@@ -489,7 +488,7 @@ class Controller:
         for flight in list(self._in_flight):
             self._in_flight.remove(flight)
             flight.answer.state = "stopped"
-            self._keep_in(flight, flight.answer)
+            self.store.keep(flight.chat, flight.answer)
 
     def take_store_news(self) -> None:
         """Call it when the store has news."""
@@ -514,16 +513,7 @@ class Controller:
 
     def _remove(self, message: Message) -> None:
         removed = self.conversation.remove(message)
-        self._keep(removed=removed)
-
-    def _keep(self, *messages: Message, removed: Iterable[Message] = ()) -> None:
-        self.chat.leaf = self.conversation.leaf.id if self.conversation.leaf is not None else None
-        self.store.keep(self.chat, *messages, removed=removed)
-
-    def _keep_in(self, flight: InFlight, *messages: Message, removed: Iterable[Message] = ()) -> None:
-        leaf = flight.conversation.leaf
-        flight.chat.leaf = leaf.id if leaf is not None else None
-        self.store.keep(flight.chat, *messages, removed=removed)
+        self.store.keep(self.chat, removed=removed)
 
     # ---- telling the view, once per batch
 
