@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 from filelock import FileLock, Timeout
@@ -45,8 +46,8 @@ class DownloadQueue:
     """The jobs of this program on one models folder. Every method may be called from any thread.
 
     ``on_progress`` is told of each change, and ten times a second while bytes come in, from threads of
-    the queue, one call after another. Nothing runs before ``start``; ``close`` must be called, and leaves
-    what is unfinished for the next program.
+    the queue, one call after another: it must not wait for a thread that asks the queue. Nothing runs
+    before ``start``; ``close`` must be called, and leaves what is unfinished for the next program.
     """
 
     def __init__(
@@ -320,30 +321,37 @@ class DownloadQueue:
 
     def _work(self, job: QueuedJob, file: QueuedFile, tools: Tools) -> None:
         try:
-            error = self._run(job, file, tools)
+            end = self._run(job, file, tools)
         except BaseException as unexpected:
             log.exception("a download failed in a way that it should not")
-            error = JobError("internal", f"{file.record.file.name}: {type(unexpected).__name__}.")
+            end = JobError("internal", f"{file.record.file.name}: {type(unexpected).__name__}.")
+        # All of it at once: whoever sees a job complete finds nothing left of its download.
         with self._lock:
             file.running = False
             self._threads.discard(threading.current_thread())
-            if error is not None and not job.cancelled and job.record.state != "paused":
+            if end == "complete":
+                file.phase = "complete"
+                file.received = file.record.size
+                file.note = None
+            elif end != "stopped" and not job.cancelled and job.record.state != "paused":
                 file.phase = "failed"
-                self._set_state(job, "failed", error)
-            elif file.phase not in ("complete", "paused", "cancelled"):
+                self._set_state(job, "failed", end)
+            elif file.phase not in ("paused", "cancelled"):
                 file.phase = "waiting"
             self._clean_up(job)
             self._start_waiting()
         self._tell(job)
 
-    def _run(self, job: QueuedJob, file: QueuedFile, tools: Tools) -> JobError | None:
-        """Download the file, as far as it goes. Returns why it cannot be had, None in all other cases."""
+    def _run(
+        self, job: QueuedJob, file: QueuedFile, tools: Tools
+    ) -> Literal["complete", "stopped"] | JobError:
+        """Download the file, as far as it goes. "stopped" also means that another program has had it."""
         part = self._folder.part(file.record)
         stop = file.stop
         try:
             if not _take(part.lock):
                 self._wait_for_other(job, file, part, stop)
-                return None
+                return "stopped"
             done = False
             try:
                 self._download(job, file, tools, part, stop)
@@ -351,17 +359,13 @@ class DownloadQueue:
             finally:
                 part.release(forget=done)
         except Stopped:
-            return None
+            return "stopped"
         except DownloadError as error:
             return JobError(error.kind, error.message, error.link)
         except OSError as error:
             refused = disk_error(error, part.path)
             return JobError(refused.kind, refused.message)
-        with self._lock:
-            file.phase = "complete"
-            file.received = file.record.size
-            file.note = None
-        return None
+        return "complete"
 
     def _download(
         self, job: QueuedJob, file: QueuedFile, tools: Tools, part: PartFile, stop: StopSignal

@@ -83,7 +83,8 @@ def list_models(
         if stopped():
             break
         entries[number] = _entry(found[number], cache.scan)
-        if on_part is not None and count < len(unread) and time.monotonic() - last >= _BETWEEN_PARTS:
+        late = time.monotonic() - last >= _BETWEEN_PARTS
+        if on_part is not None and count < len(unread) and late and not stopped():
             on_part(Listing(_sorted(entries, folder), len(unread) - count))
             last = time.monotonic()
     cache.save()

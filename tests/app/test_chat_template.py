@@ -73,10 +73,11 @@ def test_a_template_that_python_cannot_compile_is_an_error_of_the_template(sourc
 
 
 def test_a_template_of_50_megabytes_is_not_read() -> None:
-    began = time.monotonic()
+    source = "{# x #} " * 6_250_000
+    began = time.thread_time()
     with pytest.raises(TemplateError, match="50,000,000 characters"):
-        ChatTemplate("{# x #} " * 6_250_000)
-    assert time.monotonic() - began < 1.0
+        ChatTemplate(source)
+    assert time.thread_time() - began < 1.0
 
 
 # ---- what templates expect

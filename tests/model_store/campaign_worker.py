@@ -44,36 +44,34 @@ class Worker:
     def __init__(self, models: Path, hub: Hub) -> None:
         self.queue = DownloadQueue(models, hub, self._note, reserve=0, policy=POLICY)
         self._failures: dict[str, int] = {}
-        self._changed = threading.Condition()
+        self._changed = threading.Event()
 
     def run(self, hub: Hub, repos: list[str]) -> bool:
         """Whether all of these repositories are there."""
         self.queue.start()
         jobs = [self.queue.add(hub.repository(repo).files, repo).id for repo in repos]
-        with self._changed:
-            unfinished = set(jobs)
-            while unfinished:
-                self._changed.wait(0.05)
-                states = {job.id: job.state for job in self.queue.jobs()}
-                unfinished = {
-                    job
-                    for job in unfinished
-                    if states[job] != "complete"
-                    and not (states[job] == "failed" and self._failures.get(job, 0) > _RESUMES)
-                }
-                for job in unfinished:
-                    if states[job] == "failed":
-                        self.queue.resume(job)
+        unfinished = set(jobs)
+        while unfinished:
+            self._changed.wait(0.05)
+            self._changed.clear()
+            states = {job.id: job.state for job in self.queue.jobs()}
+            unfinished = {
+                job
+                for job in unfinished
+                if states[job] != "complete"
+                and not (states[job] == "failed" and self._failures.get(job, 0) > _RESUMES)
+            }
+            for job in unfinished:
+                if states[job] == "failed":
+                    self.queue.resume(job)
         self.queue.close()
         return all(states[job] == "complete" for job in jobs)
 
     def _note(self, job: JobProgress) -> None:
         if job.state == "failed":
             print(f"failed {job.title} {job.error and job.error.kind}", flush=True)
-        with self._changed:
-            if job.state == "failed":
-                self._failures[job.id] = self._failures.get(job.id, 0) + 1
-            self._changed.notify_all()
+            self._failures[job.id] = self._failures.get(job.id, 0) + 1
+        self._changed.set()
 
 
 def main(models: str, endpoint: str, crash: str, *repos: str) -> int:

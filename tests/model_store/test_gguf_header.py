@@ -285,11 +285,11 @@ HOSTILE = {
 def test_hostile_header_is_refused_quickly_in_one_line(file: Path, name: str) -> None:
     file.write_bytes(HOSTILE[name])
     tracemalloc.start()
-    started = time.perf_counter()
+    started = time.thread_time()
     try:
         with pytest.raises(GgufError) as caught:
             read_header(file)
-        elapsed = time.perf_counter() - started
+        elapsed = time.thread_time() - started
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
