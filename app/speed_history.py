@@ -11,7 +11,7 @@ import logging
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
@@ -85,6 +85,10 @@ class Figures(Struct):
     @property
     def tokens_per_pass(self) -> float | None:
         return self.tokens / self.passes if self.passes > 0 else None
+
+    def __add__(self, other: Figures) -> Figures:
+        mine, others = msgspec.structs.astuple(self), msgspec.structs.astuple(other)
+        return Figures(*(a + b for a, b in zip(mine, others, strict=True)))
 
 
 class Spans(Struct):
@@ -220,7 +224,8 @@ class SpeedHistory:
 
 
 class BackgroundHistory:
-    """Records on a thread of its own, for a caller that must not wait for a disk."""
+    """The history on a thread of its own, for a caller that must not wait for a disk. What is asked for
+    is done in turn: who reads sees what was recorded before. Once closed, futures are cancelled."""
 
     def __init__(self, history: SpeedHistory) -> None:
         self._history = history
@@ -231,6 +236,22 @@ class BackgroundHistory:
         """Call it from one thread only, the one that calls ``close``."""
         if not self._closed:
             self._pool.submit(self._write, model, done)
+
+    def read(self) -> Future[list[KindHistory]]:
+        """All there is. Fails with SpeedHistoryError."""
+        return self._later(self._history.read)
+
+    def forget(self, targets: Iterable[str] | None = None) -> Future[int]:
+        """Drop the figures of these targets' keys, or all; how many answers those were. Fails with
+        SpeedHistoryError."""
+        return self._later(lambda: self._history.forget(targets))
+
+    def _later(self, action: Callable[[], _T]) -> Future[_T]:
+        if not self._closed:
+            return self._pool.submit(action)
+        nothing: Future[_T] = Future()
+        nothing.cancel()
+        return nothing
 
     def close(self) -> None:
         """Returns when everything is written."""

@@ -12,14 +12,8 @@ import msgspec
 from app.cli import UsageError
 from app.speed_history import HALF_LIFE, Figures, KindHistory, Model, Spans, SpeedHistory, SpeedHistoryError
 from app.terminal import note
-from app.text_kind import TextKind
+from app.text_kind import KIND_NAMES
 
-KIND_NAMES: dict[TextKind, str] = {
-    "prose": "prose",
-    "code": "code",
-    "data": "JSON, lists",
-    "repeated": "repeated source",
-}
 _NOTHING = "-"
 _EMPTY = (
     "Nothing is counted yet. Figures appear here after the first answer in the window, "

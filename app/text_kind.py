@@ -11,6 +11,12 @@ TextKind = Literal["prose", "code", "data", "repeated"]
 """``data``: JSON, lists, tables. ``repeated``: mostly what the prompt said, as in an edit or a copy."""
 
 KINDS: tuple[TextKind, ...] = get_args(TextKind)
+KIND_NAMES: dict[TextKind, str] = {
+    "prose": "prose",
+    "code": "code",
+    "data": "JSON, lists",
+    "repeated": "repeated source",
+}
 
 # An answer on the same subject shares many short runs with its prompt, an edit or a copy long ones.
 RUN = 8
