@@ -408,6 +408,15 @@ class Settings(Struct, kw_only=True):
         ),
     ] = "comfortable"
 
+    show_drafts: Annotated[
+        bool,
+        setting(
+            "appearance",
+            "Show drafted text",
+            "Underlines in answers what was drafted; each drafter has its own colour and kind of line.",
+        ),
+    ] = False
+
     models_folder: Annotated[
         str | None,
         setting(

@@ -253,8 +253,8 @@ def test_messages_are_centred_and_never_wider_than_their_measure(
     answered(window, qtbot)
     qtbot.waitUntil(lambda: window.chat.messages.views()[-1].width() == min(760, width - WIDTH - 32))
     view = window.chat.messages.views()[-1]
-    left = view.mapTo(window.chat, QPoint(0, 0)).x()
-    assert abs(left - (window.chat.width() - view.width()) / 2) <= 1
+    left = view.mapTo(window.chat.main, QPoint(0, 0)).x()
+    assert abs(left - (window.chat.main.width() - view.width()) / 2) <= 1
     assert window.chat.composer.width() == view.width()
 
 

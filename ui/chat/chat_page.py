@@ -1,110 +1,147 @@
-"""The chat page: header, messages, composer and strip around the session's chat."""
+"""The chat page: the sidebar, and beside it header, messages, composer and strip of one chat."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import (
-    QFrame,
-    QHBoxLayout,
-    QProgressBar,
-    QStackedWidget,
-    QToolButton,
-    QVBoxLayout,
-    QWidget,
-)
+from msgspec.structs import replace
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent
+from PySide6.QtWidgets import QProgressBar, QStackedWidget, QVBoxLayout, QWidget
 
-from app.protocol import Piece
+from app.chats.chat import Chat
+from app.chats.database import FoundText
+from app.chats.message import Message
+from app.protocol import ModelReport, Piece
+from app.settings import Settings
 from ui import theme as measures
-from ui.chat.composer import Composer
-from ui.chat.conversation import Message
+from ui.chat.chat_header import ChatHeader
+from ui.chat.composer import Composer, local_files
 from ui.chat.empty_chat import EmptyChat
-from ui.chat.message_list import MessageList
+from ui.chat.message_list import MessageList, Place
+from ui.chat.options_control import OptionsControl
+from ui.chat.side_frame import SideFrame
+from ui.chat.sidebar import Sidebar
+from ui.chat.sidebar_control import SidebarControl
 from ui.chat.view import Problem
-from ui.icons import icon
 from ui.models.model_picker import ModelPicker
 from ui.session import Session
+from ui.shell.regions import mark_region
+from ui.speed import drafters
+from ui.speed.legend import Legend
+from ui.speed.speed_split import SpeedSplit
 from ui.speed.status_strip import StatusStrip
 from ui.theme import Theme
 from ui.widgets.cards import NoticeLine, ProblemCard
 
 _MARGIN = 16
 _MOST_NOTICES = 3
+_FOUND_OFFSET = -72  # what was found stands a little below the top
+EDIT_QUESTION = "Sending puts this beside your message, as another version with an answer of its own."
+EDIT_ANSWER = "Saving puts this beside the answer, as another version; the model goes on from it."
 
 
 class ChatPage(QWidget):
-    """``speed_asked``: a person wants to see more than the strip shows."""
-
-    speed_asked = Signal()
-
     def __init__(self, theme: Theme, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
         self._session = session
         self.controller = session.controller
         self._notices: list[NoticeLine] = []
+        self._editing: Message | None = None
+        self._places: dict[int, Place] = {}
+        self._shown = session.controller.chat.id
+        self._legend_of: ModelReport | None = None
+        self.setAcceptDrops(True)
         self._build()
+        self._options = OptionsControl(theme, session, self.header, self.main)
+        self._sidebar_control = SidebarControl(session, self.sidebar, self)
         self._listen()
-        theme.changed.connect(self._colour)
-        self._colour()
-        self._engine_changed()
+        self._settings_changed(session.settings)
+        self._replaced()
 
     # ---- building
 
     def _build(self) -> None:
-        self.header = QFrame(self)
-        self.header.setObjectName("header")
-        self.header.setFixedHeight(48)
-        self.new_button = QToolButton(self.header)
-        self.new_button.setText("New chat")
-        self.new_button.setToolTip("New chat (Ctrl+N)")
-        self.new_button.setAccessibleName("New chat")
-        self.new_button.clicked.connect(self.controller.new_chat)
-        self.picker = ModelPicker(
-            self._theme, self._session.library, self._session.models_folder, self.header
-        )
+        self.frame = SideFrame(self._theme, self)
+        self.frame.setObjectName("chat_sides")
+        self.sidebar = Sidebar(self._theme, self._session.store.search, self.frame)
+        self.sidebar.found.connect(self._open_found)
+        self.sidebar.list.opened.connect(self._chat_chosen)
+        self.main = QWidget(self.frame)
+        self.picker = ModelPicker(self._theme, self._session.library, self._session.models_folder, self.main)
         self.picker.chosen.connect(self._session.choose_model)
-        row = QHBoxLayout(self.header)
-        row.setContentsMargins(8, 0, 8, 0)
-        row.setSpacing(4)
-        row.addWidget(self.new_button)
-        row.addStretch(1)
-        row.addWidget(self.picker)
-        self.load_bar = QProgressBar(self)
+        self.picker.more_asked.connect(lambda: self._session.page_asked.emit("Models"))
+        self.header = ChatHeader(self._theme, self.picker, self.main)
+        self.new_button = self.header.new_button
+        self.header.new_asked.connect(self.controller.new_chat)
+        self.header.sidebar_asked.connect(self.frame.show_side)
+        self.header.renamed.connect(self._rename)
+        self.header.drafts_asked.connect(self._ask_drafts)
+        self.load_bar = QProgressBar(self.main)
         self.load_bar.setTextVisible(False)
         self.load_bar.setRange(0, 1000)
         self.load_bar.setAccessibleName("Loading the model")
         policy = self.load_bar.sizePolicy()
         policy.setRetainSizeWhenHidden(True)
         self.load_bar.setSizePolicy(policy)
-        self.messages = MessageList(self._theme, self)
-        self.messages.again.connect(self.controller.regenerate)
+        self.messages = MessageList(self._theme, self.main)
+        self.messages.set_versions(self.controller.versions)
+        self.messages.message_acted.connect(self._act_on)
+        self.messages.switched.connect(self._switch)
         self.messages.acted.connect(self._act)
-        self.empty = EmptyChat(self)
-        self.pages = QStackedWidget(self)
+        self.empty = EmptyChat(self.main)
+        self.pages = QStackedWidget(self.main)
         self.pages.addWidget(self.empty)
         self.pages.addWidget(self.messages)
-        self.composer = Composer(self._theme, self)
+        if self._session.store.last_open is not None:  # it is opened when the window can be seen
+            self.pages.setCurrentWidget(self.messages)
+        self.composer = Composer(self._theme, self.main)
         self.empty.chosen.connect(self.composer.set_text)
         self.composer.sent.connect(self._send)
         self.composer.stopped.connect(self.controller.stop)
         self.composer.edit_last.connect(self._edit_last)
-        self.composer.editing_left.connect(self.controller.stop_editing)
+        self.composer.editing_left.connect(self._stop_editing)
+        self.composer.draft_changed.connect(self.controller.chats.set_draft)
         self._below = QVBoxLayout()
         self._below.setContentsMargins(_MARGIN, 8, _MARGIN, 12)
         self._below.setSpacing(8)
+        self.legend = Legend(self._theme, self.main)
+        self.legend.setToolTip("What is underlined in the answers was drafted, each by its drafter.")
+        self.legend.hide()
+        self._below.addWidget(self.legend)
         self._below.addWidget(self.composer)
-        self.strip = StatusStrip(self._theme, self)
-        column = QVBoxLayout(self)
+        self._talk = QWidget(self.main)
+        talk = QVBoxLayout(self._talk)
+        talk.setContentsMargins(0, 0, 0, 0)
+        talk.setSpacing(0)
+        talk.addWidget(self.pages, 1)
+        talk.addLayout(self._below)
+        self.speed = SpeedSplit(self._theme, self._session, self._talk, self.main)
+        self.strip = StatusStrip(self._theme, self.main)
+        self.strip.asked.connect(self.speed.toggle)
+        self.speed.open_changed.connect(self.strip.show_open)
+        self.speed.main_resized.connect(self._fit_below)
+        column = QVBoxLayout(self.main)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addWidget(self.header)
         column.addWidget(self.load_bar)
-        column.addWidget(self.pages, 1)
-        column.addLayout(self._below)
+        column.addWidget(self.speed, 1)
         column.addWidget(self.strip)
+        self.frame.shown_changed.connect(self._side_shown)
+        self.frame.set_widgets(self.sidebar, self.main)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.addWidget(self.frame)
+        for part, name in (
+            (self.sidebar, "Chats"),
+            (self.header, "Header"),
+            (self.pages, "Messages"),
+            (self.composer, "Composer"),
+            (self.strip, "Speed of the answer"),
+        ):
+            mark_region(part, name)
 
     def _listen(self) -> None:
         session = self._session
@@ -113,35 +150,94 @@ class ChatPage(QWidget):
         session.grew.connect(self._grew)
         session.changed.connect(self.messages.refresh)
         session.replaced.connect(self._replaced)
+        session.chat_changed.connect(self._chat_changed)
+        session.chats_changed.connect(self._show_title)
         session.engine_changed.connect(self._engine_changed)
         session.numbers_changed.connect(self._numbers_changed)
         session.noticed.connect(self.notice)
         session.problem_changed.connect(self.problem)
+        session.settings_changed.connect(self._settings_changed)
         session.given_back.connect(self.composer.give_back)
 
-    def _colour(self) -> None:
-        self.new_button.setIcon(icon("new", self._theme.tokens.text))
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        side = max(_MARGIN, (self.width() - measures.MEASURE) // 2)
+    def _fit_below(self, width: int) -> None:
+        side = max(_MARGIN, (width - measures.MEASURE) // 2)
         self._below.setContentsMargins(side, 8, side, 12)
-        narrow = self.width() < 560
-        self.new_button.setToolButtonStyle(
-            Qt.ToolButtonStyle.ToolButtonIconOnly if narrow else Qt.ToolButtonStyle.ToolButtonTextBesideIcon
-        )
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        self._options.flush()
+        self.sidebar.close_search()
+        self._sidebar_control.close()
+        super().closeEvent(event)
 
     # ---- what a person does
 
+    def _rename(self, title: str) -> None:
+        self.controller.chats.rename(self.controller.chat.id, title)
+
     def _send(self, text: str) -> None:
-        if self.controller.send(text):
-            self.composer.clear()
+        editing = self._editing
+        if editing is None:
+            if self.controller.send(text):
+                self.composer.clear()
+        elif self.controller.edit(editing, text):
+            self._stop_editing()
+            self.composer.end_editing()
 
     def _edit_last(self) -> None:
-        text = self.controller.edit_last()
-        if text:
-            self.composer.set_text(text)
-            self.composer.show_hint("Sending replaces your last message and its answer.")
+        question = self.controller.conversation.last("user")
+        if question is not None:
+            self._edit(question)
+
+    def _edit(self, message: Message) -> None:
+        if self.controller.busy:
+            self._still_writing()
+            return
+        self._editing = message
+        is_answer = message.role == "assistant"
+        self.composer.start_editing(message.text, EDIT_ANSWER if is_answer else EDIT_QUESTION, is_answer)
+
+    def _stop_editing(self) -> None:
+        self._editing = None
+
+    def _still_writing(self) -> None:
+        self.composer.show_hint("The answer is still being written: Esc stops it.")
+
+    def _act_on(self, message: Message, action: str) -> None:
+        """What was asked for with a message's own buttons."""
+        match action:
+            case "edit":
+                self._edit(message)
+                return
+            case "speed":
+                self.speed.open_panel(message)
+                return
+            case "regenerate":
+                done = self.controller.regenerate(message)
+            case "continue":
+                done = self.controller.continue_answer(message)
+            case "delete":
+                done = self.controller.remove_message(message)
+            case _:
+                return
+        if not done and self.controller.busy:
+            self._still_writing()
+
+    def _switch(self, message: Message, step: int) -> None:
+        """Show another version of a message, where this one stands now."""
+        view = self.messages.view_of(message)
+        if view is None or self.controller.busy:
+            self._still_writing()
+            return
+        offset = self.messages.verticalScrollBar().value() - view.y()
+        siblings = self.controller.conversation.siblings(message)
+        at, _ = self.controller.versions(message)
+        if not self.controller.switch(message, step):
+            return
+        other = siblings[at + step]
+        self.messages.show_messages(self.controller.conversation.messages, Place(other.id, offset))
+        shown = self.messages.view_of(other)
+        if shown is not None:
+            shown.switcher.take_focus(step)
 
     def _act(self, action: str) -> None:
         """What was chosen on the card at the end."""
@@ -154,14 +250,91 @@ class ChatPage(QWidget):
                 self._session.restart(plain=action == "restart_plain")
             case "choose":
                 self.picker.open_file()
+            case "save":
+                self._session.store.retry()
             case _:
                 self.problem(None)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_PageUp, Qt.Key.Key_PageDown):
             self.messages.keyPressEvent(event)
+        elif event.key() == Qt.Key.Key_Escape and self._open_part():
+            self._close_part()
         else:
             super().keyPressEvent(event)
+
+    def event(self, event: QEvent) -> bool:
+        # What is open here is closed first; else Esc is the window's.
+        if (
+            event.type() == QEvent.Type.ShortcutOverride
+            and isinstance(event, QKeyEvent)
+            and event.key() == Qt.Key.Key_Escape
+            and self._open_part()
+        ):
+            event.accept()
+            return True
+        return super().event(event)
+
+    def _open_part(self) -> bool:
+        return self.composer.editing or self._options.shown or self.frame.side_over or self.sidebar.has_focus
+
+    def _close_part(self) -> None:
+        if self._options.shown:
+            self._options.show(False)
+        elif self.sidebar.has_focus or self.frame.side_over:
+            self._leave_sidebar()
+        else:
+            self.composer.leave_editing()
+        self.composer.setFocus()
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if local_files(event.mimeData()):
+            event.acceptProposedAction()
+        else:
+            event.ignore()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        self.composer.quote_files(local_files(event.mimeData()))
+
+    # ---- the sidebar
+
+    def search_chats(self) -> None:
+        """Let a search over all chats be typed."""
+        self.frame.show_side(True)
+        self.sidebar.start_search()
+
+    def toggle_sidebar(self) -> None:
+        """Show or hide the list of chats."""
+        shown = not self.frame.side_shown
+        self.frame.show_side(shown)
+        if shown:
+            self.sidebar.take_focus()
+        else:
+            self.composer.setFocus()
+
+    def _side_shown(self, shown: bool) -> None:
+        self.header.show_sidebar(shown)
+
+    def _chat_chosen(self) -> None:
+        if self.frame.side_over:
+            self.frame.show_side(False)
+            self.composer.setFocus()
+
+    def _leave_sidebar(self) -> None:
+        if self.frame.side_over:
+            self.frame.show_side(False)
+        self.composer.setFocus()
+
+    def _open_found(self, found: FoundText) -> None:
+        if not self.controller.chats.open(found.chat, found.message):
+            return
+        if found.message is not None:
+            self.messages.show_messages(
+                self.controller.conversation.messages, Place(found.message, _FOUND_OFFSET)
+            )
+            self.messages.mark_found(found.message)
+        if self.frame.side_over:
+            self.frame.show_side(False)
 
     # ---- what the session says
 
@@ -177,11 +350,37 @@ class ChatPage(QWidget):
         self.messages.grow(message, pieces)
 
     def _replaced(self) -> None:
-        self.messages.show_messages(self.controller.conversation.messages)
+        """Another chat is shown, where its reader was last, or much of this one has changed."""
+        place = self.messages.place()
+        if place is not None:
+            self._places[self._shown] = place
+        else:
+            self._places.pop(self._shown, None)
+        chat = self.controller.chat
+        self._shown = chat.id
+        self._editing = None
+        self.composer.end_editing()
+        self.messages.show_messages(self.controller.conversation.messages, self._places.get(chat.id))
         for notice in list(self._notices):
             self._drop_notice(notice)
+        if self.composer.text() != chat.draft:
+            self.composer.set_text(chat.draft)
+        self.composer.show_hint("")
+        self._show_title()
+        self._show_legend()
         self._show_page()
-        self.composer.setFocus()
+        self._engine_changed()
+        if not self.sidebar.has_focus:
+            self.composer.setFocus()
+
+    def _chat_changed(self, chat: Chat) -> None:
+        if chat is self.controller.chat:
+            self._show_title()
+            self._show_legend()
+
+    def _show_title(self) -> None:
+        chat = self.controller.chat
+        self.header.title.show_title(chat.label, chat in self._session.store)
 
     def _engine_changed(self) -> None:
         state = self.controller.state
@@ -190,10 +389,34 @@ class ChatPage(QWidget):
         self.load_bar.setValue(round(state.fraction * 1000))
         self.composer.set_busy(self.controller.busy)
         self._numbers_changed()
+        if state.report is not self._legend_of:
+            self._legend_of = state.report
+            self._show_legend()
 
     def _numbers_changed(self) -> None:
         controller = self.controller
         self.strip.show_numbers(controller.numbers, controller.settings, controller.state, controller.busy)
+
+    def _settings_changed(self, settings: Settings) -> None:
+        self.header.show_drafts(settings.show_drafts)
+        self.messages.show_drafts(settings.show_drafts)
+        self._show_legend()
+
+    def _show_legend(self) -> None:
+        """Who has drafted in this chat or may: it stays as it is while an answer is written."""
+        settings, report = self._session.settings, self.controller.state.report
+        self.legend.setVisible(settings.show_drafts)
+        if not settings.show_drafts:
+            return
+        off = {link.name for link in report.drafters if link.reason is not None} if report else set()
+        names: set[str] = {name for name in settings.drafting_params().links if name not in off}
+        for message in self.controller.conversation.messages:
+            names.update(piece.drafter for piece in message.pieces if piece.drafter is not None)
+        known = [look.name for look in drafters.looks() if look.name in names]
+        self.legend.show_drafters([*known, *sorted(names.difference(known))])
+
+    def _ask_drafts(self, shown: bool) -> None:
+        self._session.apply(replace(self._session.settings, show_drafts=shown))
 
     def notice(self, text: str) -> None:
         """A line above the composer until it is dismissed; each text once, the newest three."""

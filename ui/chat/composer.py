@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from pathlib import Path
 
-from PySide6.QtCore import QEvent, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QMimeData, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QFocusEvent, QInputMethodEvent, QKeyEvent, QResizeEvent, QTextCursor
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
 
+from ui.chat.quoted_file import NotQuotable, quoted_file
 from ui.icons import icon
 from ui.theme import Theme
+from ui.widgets.quiet_button import QuietButton
 
 _MAX_LINES = 8
 _HINT_MS = 4000
@@ -17,17 +21,21 @@ _PAD = 8
 
 
 class Composer(QWidget):
-    """``sent`` carries the text and leaves it in place: ``clear`` it once it was taken."""
+    """``sent`` carries the text and leaves it in place: ``clear`` it once it was taken. While a
+    message is edited here (``start_editing``), what was typed before waits until that is over."""
 
     sent = Signal(str)
     stopped = Signal()
     edit_last = Signal()
     editing_left = Signal()
+    draft_changed = Signal(str)  # what was typed, but for a message that is being edited
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
         self._busy = False
+        self._aside: str | None = None  # what was typed before a message is edited
+        self._saves = False
         self._frame = QFrame(self)
         self._frame.setObjectName("composer")
         self.edit = _Edit(self._frame)
@@ -35,6 +43,8 @@ class Composer(QWidget):
         self.edit.up_pressed.connect(self._up)
         self.edit.focus_changed.connect(self._show_focus)
         self.edit.textChanged.connect(self._typed)
+        self.edit.escaped.connect(self.leave_editing)
+        self.edit.files_dropped.connect(self.quote_files)
         self.button = QPushButton(self._frame)
         self.button.setFixedSize(32, 32)
         self.button.clicked.connect(self._press)
@@ -51,10 +61,23 @@ class Composer(QWidget):
         self._hint_timer.setSingleShot(True)
         self._hint_timer.setInterval(_HINT_MS)
         self._hint_timer.timeout.connect(self.hint.hide)
+        self.banner = QFrame(self)
+        self.banner.setObjectName("notice")
+        self._banner_words = QLabel(self.banner)
+        self._banner_words.setWordWrap(True)
+        self.cancel = QuietButton(theme, "close", "Cancel", self.banner)
+        self.cancel.setToolTip("Leave the message as it is (Esc)")
+        self.cancel.clicked.connect(self.leave_editing)
+        above = QHBoxLayout(self.banner)
+        above.setContentsMargins(12, 4, 4, 4)
+        above.addWidget(self._banner_words, 1)
+        above.addWidget(self.cancel, 0, Qt.AlignmentFlag.AlignTop)
+        self.banner.hide()
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
         column.addWidget(self.hint)
+        column.addWidget(self.banner)
         column.addWidget(self._frame)
         self.setFocusProxy(self.edit)
         theme.changed.connect(self._show_button)
@@ -75,6 +98,59 @@ class Composer(QWidget):
 
     def clear(self) -> None:
         self.edit.clear()
+
+    # ---- editing a message that was sent
+
+    @property
+    def editing(self) -> bool:
+        return self._aside is not None
+
+    def start_editing(self, text: str, words: str, saves: bool = False) -> None:
+        """Put ``text`` here to be changed; ``words`` say what sending does. ``saves``: nothing is
+        asked of the model by it."""
+        aside = self._aside if self._aside is not None else self.text()
+        self._aside, self._saves = aside, saves
+        self._banner_words.setText(words)
+        self.banner.setAccessibleName(words)
+        self.banner.show()
+        self.edit.takes_escape = True
+        self._show_button()
+        self.set_text(text)
+
+    def end_editing(self) -> None:
+        """What was typed before is back."""
+        if self._aside is None:
+            return
+        aside, self._aside = self._aside, None
+        self._saves = False
+        self.banner.hide()
+        self.edit.takes_escape = False
+        self._show_button()
+        self.set_text(aside)
+
+    def leave_editing(self) -> None:
+        if self.editing:
+            self.end_editing()
+            self.editing_left.emit()
+
+    # ---- files
+
+    def quote_files(self, paths: Sequence[Path]) -> None:
+        """Put text files where the cursor is, each as a block of code; says which it cannot."""
+        problems: list[str] = []
+        for path in paths:
+            try:
+                text = quoted_file(path)
+            except NotQuotable as error:
+                problems.append(str(error))
+                continue
+            cursor = self.edit.textCursor()
+            lead = "" if cursor.atBlockStart() else "\n"
+            cursor.insertText(f"{lead}{text}")
+            self.edit.setTextCursor(cursor)
+        self.edit.setFocus()
+        if problems:
+            self.show_hint(" ".join(problems), lasting=True)
 
     def set_busy(self, busy: bool) -> None:
         if busy != self._busy:
@@ -109,20 +185,20 @@ class Composer(QWidget):
             self.edit_last.emit()
 
     def _typed(self) -> None:
-        if not self.text():
-            self.editing_left.emit()
+        if not self.editing:
+            self.draft_changed.emit(self.text())
 
     def _show_button(self) -> None:
         tokens = self._theme.tokens
-        name = "Stop" if self._busy else "Send"
+        name = "Stop" if self._busy else "Save" if self._saves else "Send"
         self.button.setProperty("look", None if self._busy else "primary")
         self.button.style().unpolish(self.button)
         self.button.style().polish(self.button)
         colour = tokens.text if self._busy else tokens.on_accent
-        self.button.setIcon(icon("stop" if self._busy else "send", colour))
+        self.button.setIcon(icon({"Stop": "stop", "Save": "check"}.get(name, "send"), colour))
         self.button.setIconSize(QSize(16, 16))
         self.button.setAccessibleName(name)
-        self.button.setToolTip("Stop (Esc)" if self._busy else "Send (Enter)")
+        self.button.setToolTip("Stop (Esc)" if self._busy else f"{name} (Enter)")
 
     def _show_focus(self, focused: bool) -> None:
         self._frame.setProperty("focus", "true" if focused else "false")
@@ -133,12 +209,15 @@ class Composer(QWidget):
 class _Edit(QPlainTextEdit):
     submitted = Signal()
     up_pressed = Signal()
+    escaped = Signal()
     focus_changed = Signal(bool)
+    files_dropped = Signal(list)  # of Path
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self._composing = False
         self._all_fits = True
+        self.takes_escape = False
         self.setPlaceholderText("Message")
         self.setAccessibleName("Message")
         self.setTabChangesFocus(True)
@@ -180,7 +259,31 @@ class _Edit(QPlainTextEdit):
         self._composing = bool(event.preeditString())
         super().inputMethodEvent(event)
 
+    def canInsertFromMimeData(self, source: QMimeData) -> bool:
+        return bool(local_files(source)) or super().canInsertFromMimeData(source)
+
+    def insertFromMimeData(self, source: QMimeData) -> None:
+        if files := local_files(source):
+            self.files_dropped.emit(files)
+        else:
+            super().insertFromMimeData(source)
+
+    def event(self, event: QEvent) -> bool:
+        # Else the window's own Esc would come first.
+        if (
+            event.type() == QEvent.Type.ShortcutOverride
+            and isinstance(event, QKeyEvent)
+            and event.key() == Qt.Key.Key_Escape
+            and self.takes_escape
+        ):
+            event.accept()
+            return True
+        return super().event(event)
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape and self.takes_escape and not self._composing:
+            self.escaped.emit()
+            return
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             if self._composing:  # it belongs to the input method
                 event.ignore()
@@ -208,3 +311,9 @@ class _Edit(QPlainTextEdit):
         super().changeEvent(event)
         if event.type() == QEvent.Type.FontChange:
             self._grow()
+
+
+def local_files(data: QMimeData) -> list[Path]:
+    """Files that a message can quote; models are for the window."""
+    paths = [Path(url.toLocalFile()) for url in data.urls() if url.isLocalFile()]
+    return [path for path in paths if path.suffix.lower() != ".gguf"]

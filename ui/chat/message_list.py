@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import bisect
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from msgspec import Struct
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QAbstractSlider, QPushButton, QScrollArea, QWidget
 
+from app.chats.message import Message
 from app.protocol import Piece
 from ui import theme as measures
-from ui.chat.conversation import Message
 from ui.chat.message_view import MessageView
 from ui.icons import icon
 from ui.theme import Theme
@@ -20,30 +22,47 @@ from ui.widgets.cards import ProblemCard
 _GAP = 24
 _MARGIN = 16
 _TOP = 20
-# Older messages are built when the reader comes this near to them.
-_NEAR_TOP = 800
+# Messages above and below are built when the reader comes this near to them.
+_NEAR = 800
 _SLICE_S = 0.025
 _KEPT = 40
 
 
-class MessageList(QScrollArea):
-    """Shows ``messages``, the newest first built. ``again`` asks for the last answer once more,
-    ``acted`` carries what was chosen on the card at the end."""
+class Place(Struct, frozen=True):
+    """Where a reader is: a message by its id, and by how many pixels its top is above that of the
+    view."""
 
-    again = Signal()
+    message: int
+    offset: int
+
+
+def _only_version(message: Message) -> tuple[int, int]:
+    return 0, 1
+
+
+class MessageList(QScrollArea):
+    """Shows messages, of which only those near the reader are built. ``message_acted`` carries a
+    Message and what was asked for it, ``switched`` one and the way to another version of it;
+    ``acted`` what was chosen on the card at the end."""
+
+    message_acted = Signal(object, str)
+    switched = Signal(object, int)
     acted = Signal(str)
     following_changed = Signal(bool)
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
+        self._versions: Callable[[Message], tuple[int, int]] = _only_version
         self._older: list[Message] = []
         self._views: list[MessageView] = []
+        self._newer: list[Message] = []  # the next one last
         self._tops: list[int] = []
         self._card: ProblemCard | None = None
         self._following = True
+        self._drafts_shown = False
         self._column = QWidget(self)
-        self._column.setObjectName("column")
+        self._column.setObjectName("messages")
         self.setWidget(self._column)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -57,25 +76,52 @@ class MessageList(QScrollArea):
         bar.actionTriggered.connect(self._bar_moved)
         bar.valueChanged.connect(self._scrolled)
         bar.setSingleStep(24)
-        self._older_timer = QTimer(self)
-        self._older_timer.setSingleShot(True)
-        self._older_timer.setInterval(0)
-        self._older_timer.timeout.connect(self._build_older)
+        self._build_timer = QTimer(self)
+        self._build_timer.setSingleShot(True)
+        self._build_timer.setInterval(0)
+        self._build_timer.timeout.connect(self._build_near)
         theme.changed.connect(self._recolour)
         self._recolour()
 
     # ---- content
 
-    def show_messages(self, messages: Sequence[Message]) -> None:
-        """Replace everything; only what can be seen at the end is built at once."""
+    def set_versions(self, versions: Callable[[Message], tuple[int, int]]) -> None:
+        """``versions`` says which version of its turn a message is, from 0, and how many there are."""
+        self._versions = versions
+
+    def show_messages(self, messages: Sequence[Message], place: Place | None = None) -> None:
+        """Replace all messages; only what can be seen is built at once: at ``place``, or at the end."""
         for view in self._views:
             self._drop(view)
         self._views.clear()
         self._tops.clear()
-        self.set_problem(None)
-        self._older = list(messages)
-        self._set_following(True)
+        self._older, self._newer = list(messages), []
+        at = None
+        if place is not None:
+            at = next((i for i, message in enumerate(messages) if message.id == place.message), None)
+        if at is None or place is None:
+            self._set_following(True)
+            self._build_older(until_full=True)
+            return
+        self._set_following(False)
+        self._older, self._newer = list(messages[:at]), list(reversed(messages[at:]))
+        self._build_newer(until_full=True)
         self._build_older(until_full=True)
+        self._show_place(place)
+        self._maybe_build()
+
+    def _show_place(self, place: Place) -> None:
+        for view, top in zip(self._views, self._tops, strict=True):
+            if view.message.id == place.message:
+                self.verticalScrollBar().setValue(top + min(place.offset, view.height()))
+
+    def place(self) -> Place | None:
+        """Where the reader is; None at the end."""
+        if self._following or not self._views:
+            return None
+        value = self.verticalScrollBar().value()
+        index = max(0, bisect.bisect_right(self._tops, value) - 1)
+        return Place(self._views[index].message.id, value - self._tops[index])
 
     def views(self) -> tuple[MessageView, ...]:
         return tuple(self._views)
@@ -84,27 +130,35 @@ class MessageList(QScrollArea):
         return next((view for view in reversed(self._views) if view.message is message), None)
 
     def add(self, message: Message) -> None:
-        if message.role == "user":
+        """At the end. One's own message is gone to; others only when the reader is there."""
+        if message.role == "user" and self._newer:
+            self._go_to_end()
+        elif message.role == "user":
             self._set_following(True)
+        if self._newer:
+            self._newer.insert(0, message)
+            return
         if self._following:
-            self._put_away()
+            self._put_away_above()
         if self._views:
             self._views[-1].set_last(False)
             self._lay_out(len(self._views) - 1)
-        self._views.append(self._make(message))
+        self._views.append(self._make(message, last=True))
         self._lay_out(len(self._views) - 1)
 
     def remove(self, message: Message) -> None:
         view = self.view_of(message)
         if view is None:
-            self._older = [older for older in self._older if older is not message]
+            self._older = [other for other in self._older if other is not message]
+            self._newer = [other for other in self._newer if other is not message]
             return
         at = self._views.index(view)
         self._views.remove(view)
         self._drop(view)
-        if self._views:
+        if self._views and not self._newer:
             self._views[-1].set_last(True)
         self._lay_out(max(0, at - 1))
+        self._maybe_build()
 
     def grow(self, message: Message, pieces: Sequence[Piece]) -> None:
         view = self.view_of(message)
@@ -115,8 +169,22 @@ class MessageList(QScrollArea):
     def refresh(self, message: Message) -> None:
         view = self.view_of(message)
         if view is not None:
+            view.set_place(*self._versions(message))
             view.refresh()
             self._lay_out(self._views.index(view))
+
+    def show_drafts(self, shown: bool) -> None:
+        """Underline what was drafted, by drafter."""
+        if shown != self._drafts_shown:
+            self._drafts_shown = shown
+            for view in self._views:
+                view.show_drafts(shown)
+            self._lay_out(0)
+
+    def mark_found(self, message_id: int) -> None:
+        """Mark the message that was looked for, until another is or the chat is left."""
+        for view in self._views:
+            view.set_found(view.message.id == message_id)
 
     def set_problem(self, card: ProblemCard | None) -> None:
         """A card after the last message; None takes it away."""
@@ -128,18 +196,24 @@ class MessageList(QScrollArea):
             card.setParent(self._column)
             card.chosen.connect(self.acted)
             card.show()
+            if self._newer:
+                self._go_to_end()
             self._set_following(True)
         self._lay_out(len(self._views))
 
     def problem_card(self) -> ProblemCard | None:
         return self._card
 
-    def _make(self, message: Message) -> MessageView:
+    def _make(self, message: Message, last: bool = False) -> MessageView:
         view = MessageView(self._theme, message, self._column)
+        view.set_last(last)
+        view.set_place(*self._versions(message))
+        view.show_drafts(self._drafts_shown)
         view.grown.connect(lambda: self._grown(view))
         view.selected.connect(self._stop_following)
         view.thoughts_toggled.connect(self._stop_following)
-        view.again.connect(self.again)
+        view.acted.connect(lambda action: self.message_acted.emit(message, action))
+        view.switched.connect(lambda step: self.switched.emit(message, step))
         view.show()
         return view
 
@@ -149,15 +223,28 @@ class MessageList(QScrollArea):
         view.deleteLater()
 
     def _grown(self, view: MessageView) -> None:
-        if view in self._views:
-            self._lay_out(self._views.index(view))
+        if view not in self._views:
+            return
+        index = self._views.index(view)
+        bar = self.verticalScrollBar()
+        before = view.height()
+        above = not self._following and self._tops[index] + before <= bar.value()
+        self._lay_out(index)
+        if above:  # what is read stays where it is
+            bar.setValue(bar.value() + view.height() - before)
 
     def _recolour(self) -> None:
         self.jump.setIcon(icon("down", self._theme.tokens.text))
         for view in self._views:
             view.recolour()
 
-    # ---- older messages on demand
+    # ---- messages above and below on demand
+
+    def _build_near(self) -> None:
+        if self._newer and self._room_below() < _NEAR:
+            self._build_newer()
+        elif self._older:
+            self._build_older()
 
     def _build_older(self, until_full: bool = False) -> None:
         """Build upwards from the oldest that is shown, for as long as a frame allows."""
@@ -165,39 +252,100 @@ class MessageList(QScrollArea):
             return
         bar = self.verticalScrollBar()
         end = time.monotonic() + _SLICE_S
-        from_bottom = bar.maximum() - bar.value()
+        from_bottom = self._height() - bar.value()
         added: list[MessageView] = []
         width = self._measure()
         height = 0
-        wanted = self.viewport().height() + _NEAR_TOP - (0 if until_full else max(0, bar.value()))
+        at_end = not self._views and not self._newer
+        wanted = self.viewport().height() + _NEAR - (0 if at_end else max(0, bar.value()))
         while self._older and (height < wanted or not self._views) and (not added or time.monotonic() < end):
-            view = self._make(self._older.pop())
-            view.set_last(not self._views and not added)
+            view = self._make(self._older.pop(), last=at_end and not added)
             height += view.fit(width) + _GAP
             added.insert(0, view)
-            if until_full and not self._views and height >= wanted:
+            if until_full and at_end and height >= wanted:
                 break
         self._views[:0] = added
         self._tops.clear()
         self._lay_out(0)
         if not self._following:
-            bar.setValue(bar.maximum() - from_bottom)
-        self._maybe_older()
+            bar.setValue(self._height() - from_bottom)
+        self._put_away_below()
+        self._maybe_build()
 
-    def _put_away(self) -> None:
+    def _build_newer(self, until_full: bool = False) -> None:
+        """Build downwards from the newest that is shown, for as long as a frame allows."""
+        end = time.monotonic() + _SLICE_S
+        width = self._measure()
+        first = len(self._views)
+        height = 0
+        wanted = self.viewport().height() + _NEAR
+        if not until_full:
+            wanted -= self._room_below()
+        while self._newer and height < wanted and (height == 0 or time.monotonic() < end):
+            view = self._make_next()
+            height += view.fit(width) + _GAP
+            self._views.append(view)
+        self._lay_out(first)
+        self._put_away_above()
+        self._maybe_build()
+
+    def _make_next(self) -> MessageView:
+        message = self._newer.pop()
+        return self._make(message, last=not self._newer)
+
+    def _room_below(self) -> int:
+        """How far the reader is above the end of what is built."""
+        bar = self.verticalScrollBar()
+        return bar.maximum() - bar.value()
+
+    def _height(self) -> int:
+        return self._column.height()
+
+    def _put_away_above(self) -> None:
         """Give back the memory of messages far above, which can be built again."""
-        spare = self._views[:-_KEPT]
-        if spare:
-            self._older += [view.message for view in spare]
-            del self._views[: len(spare)]
-            for view in spare:
-                self._drop(view)
-            self._tops.clear()
-            self._lay_out(0)
+        spare = len(self._views) - _KEPT
+        if not self._following:
+            far = self.verticalScrollBar().value() - 3 * _NEAR
+            spare = min(spare, bisect.bisect_left(self._tops, far) - 1)
+        if spare <= 0:
+            return
+        bar = self.verticalScrollBar()
+        from_bottom = self._height() - bar.value()
+        gone, self._views = self._views[:spare], self._views[spare:]
+        self._older += [view.message for view in gone]
+        for view in gone:
+            self._drop(view)
+        self._tops.clear()
+        self._lay_out(0)
+        if not self._following:
+            bar.setValue(self._height() - from_bottom)
 
-    def _maybe_older(self) -> None:
-        if self._older and self.verticalScrollBar().value() < _NEAR_TOP:
-            self._older_timer.start()
+    def _put_away_below(self) -> None:
+        """The same for messages far below, while the reader goes up."""
+        if self._following or len(self._views) <= _KEPT:
+            return
+        far = self.verticalScrollBar().value() + self.viewport().height() + 3 * _NEAR
+        keep = max(_KEPT, bisect.bisect_right(self._tops, far))
+        gone = self._views[keep:]
+        if any(view.message.in_progress for view in gone) or not gone:
+            return
+        del self._views[keep:]
+        self._newer += [view.message for view in reversed(gone)]
+        for view in gone:
+            self._drop(view)
+        self._lay_out(keep)
+
+    def _go_to_end(self) -> None:
+        """Build the end anew instead of all that is between."""
+        self.show_messages(self._all())
+
+    def _all(self) -> list[Message]:
+        return [*self._older, *(view.message for view in self._views), *reversed(self._newer)]
+
+    def _maybe_build(self) -> None:
+        above = self._older and self.verticalScrollBar().value() < _NEAR
+        if above or (self._newer and self._room_below() < _NEAR):
+            self._build_timer.start()
 
     # ---- size
 
@@ -230,9 +378,12 @@ class MessageList(QScrollArea):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        place = self.place()
         self._tops.clear()
         self._lay_out(0)
-        self._maybe_older()
+        if place is not None and event.size().width() != event.oldSize().width():
+            self._show_place(place)
+        self._maybe_build()
         size = self.jump.sizeHint()
         self.jump.setGeometry(
             (self.width() - size.width()) // 2,
@@ -249,6 +400,8 @@ class MessageList(QScrollArea):
 
     def follow(self) -> None:
         """Go to the end and stay there while text comes."""
+        if self._newer:
+            self._go_to_end()
         self._set_following(True)
         self._to_end()
 
@@ -269,12 +422,12 @@ class MessageList(QScrollArea):
             self._set_following(False)
 
     def _scrolled(self) -> None:
-        self._maybe_older()
+        self._maybe_build()
 
     def _bar_moved(self, action: int) -> None:
         """The reader moved the bar itself: down to the end follows again, up stops following."""
         bar = self.verticalScrollBar()
-        if bar.sliderPosition() >= bar.maximum():
+        if bar.sliderPosition() >= bar.maximum() and not self._newer:
             self._set_following(True)
         elif bar.sliderPosition() < bar.value() or action == QAbstractSlider.SliderAction.SliderMove.value:
             self._stop_following()
@@ -284,7 +437,7 @@ class MessageList(QScrollArea):
         if event.angleDelta().y() > 0:
             self._stop_following()
         super().wheelEvent(event)
-        if event.angleDelta().y() < 0 and bar.value() >= bar.maximum():
+        if event.angleDelta().y() < 0 and bar.value() >= bar.maximum() and not self._newer:
             self._set_following(True)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -298,6 +451,9 @@ class MessageList(QScrollArea):
         }.get(Qt.Key(event.key()))
         if event.key() == Qt.Key.Key_End:
             self.follow()
+        elif event.key() == Qt.Key.Key_Home and self._older:
+            messages = self._all()
+            self.show_messages(messages, Place(messages[0].id, -_TOP))
         elif action is not None:
             if event.key() in (Qt.Key.Key_Up, Qt.Key.Key_PageUp, Qt.Key.Key_Home):
                 self._stop_following()

@@ -4,31 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QRectF, Qt, QTimer, Signal
+from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent
 from PySide6.QtWidgets import QLabel, QWidget
 
+from app.chats.message import Message
 from app.protocol import Piece
 from ui import theme as measures
 from ui.chat.answer_body import AnswerBody
-from ui.chat.conversation import Message
-from ui.speed import numbers
-from ui.theme import Theme, numbers_font
+from ui.chat.branch_switcher import BranchSwitcher
+from ui.chat.message_footer import CopyButton, MessageFooter, MoreButton
+from ui.chat.thoughts import Thoughts
+from ui.theme import Theme
 from ui.widgets.cards import ProblemCard
 from ui.widgets.quiet_button import QuietButton
 
 _GAP = 8
 _PAD = 12
+_PAD_ABOVE = 8
 _PAD_BELOW = 8  # the last line's own room below makes it look like the one above
-_COPIED_MS = 1500
+_STATES = {
+    "waiting": "Waiting for the model…",
+    "reading": "Reading the prompt…",
+    "stopped": "Stopped",
+    "interrupted": "Slipstream ended while this was being written",
+}
 
 
 class MessageView(QWidget):
-    """``fit`` lays it out for a width. ``grown``: its height may have changed by itself."""
+    """``fit`` lays it out for a width. ``grown``: its height may have changed by itself. ``acted``
+    carries what was asked for: regenerate, continue, edit or delete; ``switched`` the way to another
+    version, -1 or 1."""
 
     grown = Signal()
     selected = Signal()
-    again = Signal()
+    acted = Signal(str)
+    switched = Signal(int)
     thoughts_toggled = Signal()
 
     def __init__(self, theme: Theme, message: Message, parent: QWidget | None = None) -> None:
@@ -39,23 +50,46 @@ class MessageView(QWidget):
         self.setAccessibleName("Your message" if self._is_user else "Answer")
         self._name = QLabel("You" if self._is_user else "Slipstream", self)
         self._name.setProperty("role", "name")
-        self.body = AnswerBody(theme, self.font(), plain=self._is_user, parent=self)
-        self.body.grown.connect(self.grown)
-        self.body.selected.connect(self.selected)
+        self.switcher = BranchSwitcher(theme, self)
+        self.switcher.asked.connect(self.switched)
+        self._drafts_shown = False
+        self.body = self._new_body()
         self._state = QLabel(self)
         self._state.setProperty("role", "small")
         self._state.hide()
         self.thoughts: Thoughts | None = None
-        self.footer = Footer(theme, self)
-        self.footer.again.connect(self.again)
-        self.footer.copy.connect(self._copy)
-        self.footer.hide()
+        self.footer: MessageFooter | None = None
+        self.tools: tuple[QuietButton, ...] = ()
+        if self._is_user:
+            self._add_tools()
         self.card: ProblemCard | None = None
-        self._dismissed = False
+        self._dismissed: str | None = None
         self._last = True
+        self._finished = False
+        self._found = False
         if message.pieces:
             self.add(message.pieces)
         self.refresh()
+
+    def _new_body(self) -> AnswerBody:
+        body = AnswerBody(self._theme, self.font(), plain=self._is_user, parent=self)
+        body.show_drafters(self._drafts_shown)
+        body.grown.connect(self.grown)
+        body.selected.connect(self.selected)
+        return body
+
+    def _add_tools(self) -> None:
+        """What can be done with a question stands in the line of its name."""
+        edit = QuietButton(self._theme, "edit", "", self)
+        edit.setAccessibleName("Edit your message")
+        edit.setToolTip("Edit; the message as it is now is kept as another version")
+        edit.clicked.connect(lambda: self.acted.emit("edit"))
+        copy = CopyButton(self._theme, "", "Copy your message", self)
+        copy.clicked.connect(self._copy)
+        more = MoreButton(self._theme, self)
+        more.chosen.connect(self.acted)
+        more.offer((("regenerate", "Answer again"), ("delete", "Delete from here on")))
+        self.tools = (edit, copy, more)
 
     # ---- content
 
@@ -67,61 +101,112 @@ class MessageView(QWidget):
                 self.thoughts = Thoughts(self._theme, self)
                 self.thoughts.grown.connect(self.grown)
                 self.thoughts.toggled.connect(self.thoughts_toggled)
+                self.thoughts.show_drafters(self._drafts_shown)
                 self.thoughts.show()
             self.thoughts.write(thoughts)
-        if text and not self._is_user and not self.body.parts():
-            text[0] = Piece(text[0].text.lstrip("\n"), text[0].drafter)
-        self.body.write(text)
+        self._write(text)
 
     def refresh(self) -> None:
         """The message's state, numbers or problem have changed."""
         message = self.message
-        if not message.in_progress:
+        if message.in_progress and self._finished:
+            self._begin_again()
+        elif not message.in_progress:
             self.body.finish()
-        words = {"waiting": "Waiting for the model…", "reading": "Reading the prompt…"}.get(message.state, "")
-        if message.state == "stopped":
-            words = "Stopped"
+        self._finished = not message.in_progress
+        words = _STATES.get(message.state, "")
         if message.cut_in_reasoning:
             words = "Cut while thinking"
         elif message.cut_by_length and not message.in_progress:
             words = "Ended at the longest allowed answer"
+        elif message.edited and not words:
+            words = "Edited"
         self._state.setText(words)
         self._state.setVisible(bool(words))
         if self.thoughts is not None:
             self.thoughts.set_state(message.in_progress and not self.body.parts(), message.cut_in_reasoning)
-        show_footer = not self._is_user and not message.in_progress
-        self.footer.setVisible(show_footer)
-        if show_footer:
-            self.footer.show_message(message)
+        self._refresh_footer()
         self._refresh_card()
+
+    def _begin_again(self) -> None:
+        """An answer that goes on: what was closed at its end is open again."""
+        old, self.body = self.body, self._new_body()
+        old.hide()
+        old.deleteLater()
+        self._write([piece for piece in self.message.pieces if not piece.reasoning])
+        self.body.show()
+
+    def _write(self, text: list[Piece]) -> None:
+        if text and not self._is_user and not self.body.parts():
+            text[0] = Piece(text[0].text.lstrip("\n"), text[0].drafter)
+        self.body.write(text)
+
+    def _refresh_footer(self) -> None:
+        if self._is_user:
+            return
+        shown = not self.message.in_progress
+        if shown:
+            if self.footer is None:
+                self.footer = MessageFooter(self._theme, self)
+                self.footer.acted.connect(self._act)
+            self.footer.show_message(self.message, self._last)
+        if self.footer is not None:
+            self.footer.setVisible(shown)
 
     def _refresh_card(self) -> None:
-        problem = None if self._dismissed else self.message.problem
-        if problem is None and self.card is not None:
-            self.card.hide()
-            self.card.deleteLater()
-            self.card = None
-        elif problem is not None and self.card is None:
+        problem = self.message.problem
+        if problem is None or problem == self._dismissed:
+            if self.card is not None:
+                self.card.hide()
+                self.card.deleteLater()
+                self.card = None
+            return
+        if self.card is None:
             kept = "What was written so far is kept." if self.message.pieces else "Your message is kept."
-            self.card = ProblemCard(self._theme, problem, kept, ("retry",), self)
+            actions = ("continue", "retry") if self.message.can_continue else ("retry",)
+            self.card = ProblemCard(self._theme, problem, kept, actions, self)
             self.card.chosen.connect(self._act)
-            self.card.buttons["retry"].setVisible(self._last)
             self.card.show()
+        for name in ("continue", "retry"):
+            if name in self.card.buttons:
+                self.card.buttons[name].setVisible(self._last)
 
     def _act(self, action: str) -> None:
-        if action == "retry":
-            self.again.emit()
-            return
-        self._dismissed = True
-        self._refresh_card()
-        self.grown.emit()
+        match action:
+            case "copy":
+                self._copy()
+            case "retry":
+                self.acted.emit("regenerate")
+            case "dismiss":
+                self._dismissed = self.message.problem
+                self._refresh_card()
+                self.grown.emit()
+            case _:
+                self.acted.emit(action)
 
     def set_last(self, last: bool) -> None:
-        """Only the last answer can be given again."""
-        self._last = last
-        self.footer.again_button.setVisible(last)
-        if self.card is not None:
-            self.card.buttons["retry"].setVisible(last)
+        """Only the last answer can go on."""
+        if last != self._last:
+            self._last = last
+            self._refresh_footer()
+            self._refresh_card()
+
+    def set_place(self, index: int, count: int) -> None:
+        """Which version of its turn it is, from 0, and how many there are."""
+        self.switcher.show_place(index, count)
+
+    def set_found(self, found: bool) -> None:
+        """It is what was looked for."""
+        if found != self._found:
+            self._found = found
+            self.update()
+
+    def show_drafts(self, shown: bool) -> None:
+        """Underline what was drafted, by drafter."""
+        self._drafts_shown = shown
+        self.body.show_drafters(shown)
+        if self.thoughts is not None:
+            self.thoughts.show_drafters(shown)
 
     def _copy(self) -> None:
         QGuiApplication.clipboard().setText(self.message.text)
@@ -137,10 +222,12 @@ class MessageView(QWidget):
     def fit(self, width: int) -> int:
         pad = _PAD if self._is_user else 0
         inner = width - 2 * pad
-        y = pad
-        name = self._name.sizeHint().height()
-        self._name.setGeometry(pad, y, inner, name)
-        y += name + 4
+        y = _PAD_ABOVE if self._is_user else 0
+        name = self._name.sizeHint().width()
+        row = max(self._name.sizeHint().height(), self.switcher.sizeHint().height())
+        self._name.setGeometry(pad, y, min(inner, name), row)
+        self._fit_tools(pad + inner, y, row)
+        y += row
         if self.thoughts is not None:
             self.thoughts.move(pad, y)
             y += self.thoughts.fit(inner) + _GAP
@@ -154,7 +241,7 @@ class MessageView(QWidget):
         if self.card is not None:
             self.card.move(pad, y)
             y += self.card.fit(inner) + _GAP
-        if not self.footer.isHidden():
+        if self.footer is not None and not self.footer.isHidden():
             self.footer.move(pad, y)
             y += self.footer.fit(inner) + _GAP
         height = y - _GAP + (_PAD_BELOW if self._is_user else 0)
@@ -162,146 +249,23 @@ class MessageView(QWidget):
             self.resize(width, height)
         return height
 
+    def _fit_tools(self, right: int, y: int, height: int) -> None:
+        """In the line of the name, from the right."""
+        right += 6  # the last icon ends where the text ends
+        for tool in reversed(self.tools):
+            width = tool.sizeHint().width()
+            right -= width
+            tool.setGeometry(right, y, width, height)
+        if not self.switcher.isHidden():
+            width = self.switcher.sizeHint().width()
+            self.switcher.setGeometry(right - width - (4 if self.tools else 0), y, width, height)
+
     def paintEvent(self, event: QPaintEvent) -> None:
-        if not self._is_user:
+        if not self._is_user and not self._found:
             return
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(self._theme.colour("panel"))
-        painter.drawRoundedRect(QRectF(self.rect()), measures.RADIUS, measures.RADIUS)
-
-
-class Thoughts(QWidget):
-    """What the model thought, folded away until somebody wants to read it."""
-
-    grown = Signal()
-    toggled = Signal()
-
-    def __init__(self, theme: Theme, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._theme = theme
-        self._unread: list[Piece] = []
-        self.body: AnswerBody | None = None
-        self.button = QuietButton(theme, "right", "Thoughts", self)
-        self.button.setCheckable(True)
-        self.button.toggled.connect(self._toggle)
-        self.set_state(False, False)
-        self.recolour()
-
-    def write(self, pieces: Sequence[Piece]) -> None:
-        if self.body is None:  # nothing is laid out while nobody looks
-            self._unread += pieces
-        else:
-            self.body.write(pieces)
-
-    def set_state(self, thinking: bool, cut: bool) -> None:
-        words = "Thinking…" if thinking else "Thoughts, cut" if cut else "Thoughts"
-        self.button.setText(words)
-        self.button.setAccessibleName(words)
-
-    def _toggle(self, shown: bool) -> None:
-        if shown and self.body is None:
-            self.body = AnswerBody(self._theme, self.font(), parent=self)
-            self.body.grown.connect(self.grown)
-            self.body.write(self._unread)
-            self._unread.clear()
-        if self.body is not None:
-            self.body.setVisible(shown)
-        self.recolour()
-        self.toggled.emit()
-        self.grown.emit()
-
-    def recolour(self) -> None:
-        self.button.show_icon("down" if self.button.isChecked() else "right")
-        if self.body is not None:
-            self.body.recolour()
-        self.update()
-
-    def fit(self, width: int) -> int:
-        size = self.button.sizeHint()
-        self.button.setGeometry(-6, 0, size.width(), size.height())  # its icon meets the margin
-        height = size.height()
-        if self.body is not None and self.button.isChecked():
-            self.body.move(_PAD, height + 4)
-            height += 4 + self.body.fit(width - _PAD)
-        if (self.width(), self.height()) != (width, height):
-            self.resize(width, height)
-        return height
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        if self.body is not None and self.button.isChecked():
-            top = self.button.height() + 4
-            QPainter(self).fillRect(0, top, 2, self.height() - top, self._theme.colour("line"))
-
-
-class Footer(QWidget):
-    """The numbers of an answer, each with its explanation, and what can be done with the answer."""
-
-    again = Signal()
-    copy = Signal()
-
-    def __init__(self, theme: Theme, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._theme = theme
-        self._labels: list[QLabel] = []
-        self.copy_button = QuietButton(theme, "copy", "Copy", self)
-        self.copy_button.setAccessibleName("Copy the answer")
-        self.copy_button.setToolTip("Copy the answer")
-        self.copy_button.clicked.connect(self.copy)
-        self.copy_button.clicked.connect(self._copied)
-        self.again_button = QuietButton(theme, "again", "Regenerate", self)
-        self.again_button.setAccessibleName("Answer again")
-        self.again_button.setToolTip("Answer again")
-        self.again_button.clicked.connect(self.again)
-
-    def text(self) -> str:
-        return "".join(label.text() for label in self._labels)
-
-    def show_message(self, message: Message) -> None:
-        for label in self._labels:
-            label.deleteLater()
-        self._labels.clear()
-        self.copy_button.setVisible(bool(message.text))
-        if message.stats is None:
-            return
-        for index, (text, help) in enumerate(numbers.footer(message.stats)):
-            label = QLabel(f" · {text}" if index else text, self)
-            label.setFont(numbers_font(self.font()))
-            label.setProperty("role", "small")
-            label.setToolTip(help)
-            label.setAccessibleName(f"{text}. {help}")
-            label.show()
-            self._labels.append(label)
-
-    def _copied(self) -> None:
-        self.copy_button.show_icon("check")
-        QTimer.singleShot(_COPIED_MS, self, lambda: self.copy_button.show_icon("copy"))
-
-    def fit(self, width: int) -> int:
-        buttons = [button for button in (self.copy_button, self.again_button) if not button.isHidden()]
-        row = self.again_button.sizeHint().height()
-        x = y = 0
-        for label in self._labels:
-            size = label.sizeHint()
-            if x and x + size.width() > width:
-                x, y = 0, y + row
-            label.setGeometry(x, y, size.width(), row)
-            x += size.width()
-        needed = sum(button.sizeHint().width() + 4 for button in buttons) - 4
-        if x and x + 12 + needed > width:
-            x, y = -6, y + row
-        elif x:
-            x = width - needed
-        else:
-            x = -6
-        if y == 0 and self._labels:
-            x += 6  # the last word ends where the column ends
-        for button in buttons:
-            size = button.sizeHint()
-            button.setGeometry(x, y, size.width(), row)
-            x += size.width() + 4
-        height = y + row
-        if (self.width(), self.height()) != (width, height):
-            self.resize(width, height)
-        return height
+        painter.setPen(self._theme.colour("accent") if self._found else Qt.PenStyle.NoPen)
+        painter.setBrush(self._theme.colour("panel") if self._is_user else Qt.BrushStyle.NoBrush)
+        area = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
+        painter.drawRoundedRect(area, measures.RADIUS, measures.RADIUS)

@@ -13,10 +13,12 @@ from ui.widgets.quiet_button import QuietButton
 
 ACTIONS = {
     "retry": "Retry",
+    "continue": "Continue",
     "reload": "Try again",
     "restart": "Restart engine",
     "restart_plain": "Restart with drafting off",
     "choose": "Choose a model…",
+    "save": "Save again",
 }
 
 

@@ -1,0 +1,304 @@
+"""Chats in the window over the real pipe: kept, found, sorted, answered unseen, and there again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLineEdit
+from pytestqt.qtbot import QtBot
+
+from app.fake_script import FakeReply
+from tests.ui.chats import WAIT, answered, fill_home, id_of, open_chat, ready, say, texts, titles, view
+from tests.ui.conftest import MakeWindow
+from ui.main_window import MainWindow
+
+
+@pytest.fixture
+def window(make_window: MakeWindow, qtbot: QtBot) -> MainWindow:
+    """Every answer repeats what was said."""
+    window = make_window(FakeReply(text="{prompt}", tokens_per_second=2000))
+    ready(window, qtbot)
+    return window
+
+
+def test_a_chat_is_in_the_list_from_its_first_message_on(window: MainWindow, qtbot: QtBot) -> None:
+    assert titles(window) == []
+    assert not window.chat.sidebar.words.isHidden()
+    say(window, qtbot, "How high is the sky?")
+    assert titles(window) == ["# Today", "How high is the sky?"]
+    assert window.chat.header.title.title == "How high is the sky?"
+    window.session.controller.new_chat()
+    assert window.chat.header.title.title == "New chat"
+    say(window, qtbot, "Another thing")
+    assert titles(window) == ["# Today", "Another thing", "How high is the sky?"]
+
+
+def test_a_click_opens_a_chat_with_its_messages(window: MainWindow, qtbot: QtBot) -> None:
+    say(window, qtbot, "first")
+    window.session.controller.new_chat()
+    say(window, qtbot, "second")
+    open_chat(window, qtbot, "first")
+    assert texts(window) == ["first", "first"]
+    assert window.chat.header.title.title == "first"
+
+
+def test_the_list_is_used_with_keys(window: MainWindow, qtbot: QtBot) -> None:
+    for text in ("apple", "banana", "cherry"):
+        window.session.controller.new_chat()
+        say(window, qtbot, text)
+    rows = window.chat.sidebar.list
+    rows.setFocus()
+    qtbot.keyClick(rows, Qt.Key.Key_Down)
+    qtbot.keyClick(rows, Qt.Key.Key_Return)
+    assert texts(window)[0] == "banana"
+    rows.setFocus()
+    qtbot.keyClick(rows, Qt.Key.Key_A)  # type-ahead
+    qtbot.keyClick(rows, Qt.Key.Key_Return)
+    assert texts(window)[0] == "apple"
+    qtbot.keyClick(rows, Qt.Key.Key_Up)
+    qtbot.keyClick(rows, Qt.Key.Key_Up)
+    assert rows.rows.chat_at(rows.currentIndex()).label == "cherry"  # type: ignore[union-attr]
+    qtbot.keyClick(rows, Qt.Key.Key_Up)  # a heading is no row to stand on
+    assert rows.rows.chat_at(rows.currentIndex()).label == "cherry"  # type: ignore[union-attr]
+
+
+def test_renaming_in_the_list(window: MainWindow, qtbot: QtBot) -> None:
+    say(window, qtbot, "old name")
+    rows = window.chat.sidebar.list
+    rows.setFocus()
+    qtbot.keyClick(rows, Qt.Key.Key_F2)
+    editor = rows.findChild(QLineEdit)
+    assert editor is not None and editor.text() == "old name"
+    editor.setText("  new\nname ")
+    qtbot.keyClick(editor, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: titles(window) == ["# Today", "new name"])
+    assert window.chat.header.title.title == "new name"
+
+
+def test_renaming_is_not_disturbed_by_the_list_and_can_be_left(window: MainWindow, qtbot: QtBot) -> None:
+    for text in ("one", "two"):
+        window.session.controller.new_chat()
+        say(window, qtbot, text)
+    rows = window.chat.sidebar.list
+    rows.rename(id_of(window, "one"))
+    editor = rows.findChild(QLineEdit)
+    assert editor is not None
+    editor.setText("typed")
+    window.session.controller.chats.pin(id_of(window, "two"), True)
+    assert rows.is_renaming and editor.text() == "typed"
+    qtbot.keyClick(editor, Qt.Key.Key_Escape)
+    assert titles(window) == ["# Pinned", "two", "# Today", "one"]
+
+
+def test_renaming_in_the_header(window: MainWindow, qtbot: QtBot) -> None:
+    say(window, qtbot, "old name")
+    title = window.chat.header.title
+    qtbot.mouseClick(title, Qt.MouseButton.LeftButton)
+    assert title.edit.isVisible()
+    title.edit.setText("of no use")
+    qtbot.keyClick(title.edit, Qt.Key.Key_Escape)
+    assert title.title == "old name" and not title.edit.isVisible()
+    qtbot.mouseClick(title, Qt.MouseButton.LeftButton)
+    title.edit.setText("better")
+    qtbot.keyClick(title.edit, Qt.Key.Key_Return)
+    assert titles(window) == ["# Today", "better"]
+
+
+def test_deleting_can_be_undone(window: MainWindow, qtbot: QtBot) -> None:
+    say(window, qtbot, "keep me")
+    window.session.controller.new_chat()
+    say(window, qtbot, "lose me")
+    rows = window.chat.sidebar.list
+    rows.setFocus()
+    qtbot.keyClick(rows, Qt.Key.Key_Delete)
+    assert titles(window) == ["# Today", "keep me"]
+    assert texts(window) == []
+    undo = window.chat.sidebar.undo
+    assert undo.isVisible() and "lose me" in undo.text
+    qtbot.mouseClick(undo.button, Qt.MouseButton.LeftButton)
+    assert titles(window) == ["# Today", "lose me", "keep me"]
+    assert texts(window) == ["lose me", "lose me"]
+    assert not undo.isVisible()
+
+
+def test_after_deleting_with_keys_the_next_chat_is_at_hand(window: MainWindow, qtbot: QtBot) -> None:
+    for text in ("a", "b", "c"):
+        window.session.controller.new_chat()
+        say(window, qtbot, text)
+    rows = window.chat.sidebar.list
+    rows.setFocus()
+    qtbot.keyClick(rows, Qt.Key.Key_Down)
+    qtbot.keyClick(rows, Qt.Key.Key_Delete)
+    assert titles(window) == ["# Today", "c", "a"]
+    assert rows.rows.chat_at(rows.currentIndex()).label == "a"  # type: ignore[union-attr]
+    assert rows.hasFocus()
+
+
+def test_pinning_folders_and_duplicating_from_the_menu(window: MainWindow, qtbot: QtBot) -> None:
+    for text in ("one", "two"):
+        window.session.controller.new_chat()
+        say(window, qtbot, text)
+    rows = window.chat.sidebar.list
+
+    def choose(title: str, *path: str) -> None:
+        menu = rows.menu_for(window.session.store.get(id_of(window, title)))  # type: ignore[arg-type]
+        for words in path[:-1]:
+            menu = next(action.menu() for action in menu.actions() if action.text() == words)  # type: ignore[assignment]
+        next(action for action in menu.actions() if action.text() == path[-1]).trigger()
+
+    choose("one", "Pin")
+    assert titles(window) == ["# Pinned", "one", "# Today", "two"]
+    choose("one", "Unpin")
+    window.session.controller.chats.move(id_of(window, "two"), "Work")
+    assert titles(window) == ["# Work", "two", "# Today", "one"]
+    choose("one", "Move to folder", "Work")
+    assert titles(window) == ["# Work", "two", "one"]
+    choose("one", "Move to folder", "No folder")
+    choose("one", "Duplicate")
+    assert sorted(titles(window)) == ["# Today", "# Work", "one", "one", "two"]
+    assert texts(window) == ["one", "one"]
+
+
+def test_a_folder_is_folded_and_unfolded(window: MainWindow, qtbot: QtBot) -> None:
+    say(window, qtbot, "one")
+    window.session.controller.chats.move(id_of(window, "one"), "Work")
+    rows = window.chat.sidebar.list
+    qtbot.mouseClick(
+        rows.viewport(), Qt.MouseButton.LeftButton, pos=rows.visualRect(rows.rows.index(0)).center()
+    )
+    assert titles(window) == ["# Work"]
+    rows.setFocus()
+    qtbot.keyClick(rows, Qt.Key.Key_Right)
+    assert titles(window) == ["# Work", "one"]
+
+
+def test_search_finds_text_and_goes_to_the_message(
+    make_window: MakeWindow, qtbot: QtBot, private_home: Path
+) -> None:
+    long = [f"message {number}" for number in range(60)]
+    long[21] = "the needle in 100% hay"
+    fill_home(private_home, {"long one": long, "other": ["no such thing", "none"]})
+    window = make_window()
+    ready(window, qtbot)
+    sidebar = window.chat.sidebar
+    qtbot.keyClick(
+        window.chat.composer.edit,
+        Qt.Key.Key_F,
+        Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier,
+    )
+    assert sidebar.search.hasFocus()
+    qtbot.keyClicks(sidebar.search, "needle")
+    qtbot.waitUntil(lambda: sidebar.stack.currentWidget() is sidebar.results, timeout=WAIT)
+    found = sidebar.results.rows.found_at(sidebar.results.rows.index(0))
+    assert found is not None and sidebar.results.rows.rowCount() == 1
+    assert [found.excerpt[start:end] for start, end in found.marks] == ["needle"]
+    qtbot.keyClick(sidebar.search, Qt.Key.Key_Return)
+    assert window.chat.header.title.title == "long one"
+    shown = next(view for view in window.chat.messages.views() if view.message.text == long[21])
+    top = shown.mapTo(window.chat.messages.viewport(), shown.rect().topLeft()).y()
+    assert 0 <= top < window.chat.messages.viewport().height() / 2
+    qtbot.keyClick(sidebar.search, Qt.Key.Key_Escape)
+    assert sidebar.stack.currentWidget() is sidebar.list
+    qtbot.keyClicks(sidebar.search, "absent")
+    qtbot.waitUntil(lambda: sidebar.stack.currentWidget() is sidebar.words, timeout=WAIT)
+    assert "absent" in sidebar.words.text()
+
+
+def test_an_answer_goes_on_while_another_chat_is_shown(make_window: MakeWindow, qtbot: QtBot) -> None:
+    window = make_window(FakeReply(text="word " * 600, tokens_per_second=400))
+    ready(window, qtbot)
+    window.chat.composer.set_text("slow one")
+    qtbot.keyClick(window.chat.composer.edit, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: "word" in texts(window)[-1], timeout=WAIT)
+    rows = window.chat.sidebar.list
+    window.session.controller.new_chat()
+    index = rows.rows.index_of(id_of(window, "slow one"))
+    assert index.data(Qt.ItemDataRole.AccessibleTextRole) == "slow one, being answered"
+    assert not window.chat.messages.views()
+    window.chat.composer.set_text("typed elsewhere")
+    assert window.chat.composer.button.accessibleName() == "Send"
+    before = window.session.controller.numbers.tokens
+    qtbot.waitUntil(lambda: window.session.controller.numbers.tokens > before, timeout=WAIT)
+    open_chat(window, qtbot, "slow one")
+    assert window.chat.composer.button.accessibleName() == "Stop"
+    answered(window, qtbot)
+    assert texts(window)[-1].count("word") == 600
+    shown = "".join(part.toPlainText() for part in view(window, -1).body.parts())  # type: ignore[union-attr]
+    assert shown.count("word") == 600
+    assert rows.rows.index_of(id_of(window, "slow one")).data(Qt.ItemDataRole.AccessibleTextRole) == (
+        "slow one, shown"
+    )
+
+
+def test_what_was_typed_and_where_one_read_are_kept_for_each_chat(
+    make_window: MakeWindow, qtbot: QtBot, private_home: Path
+) -> None:
+    fill_home(private_home, {"long": [f"line\n\n{n} " * 8 for n in range(80)], "short": ["a", "b"]})
+    window = make_window()
+    ready(window, qtbot)
+    open_chat(window, qtbot, "long")
+    messages = window.chat.messages
+    qtbot.keyClicks(window.chat.composer.edit, "half a thought")
+    messages.setFocus()
+    for _ in range(3):
+        qtbot.keyClick(messages, Qt.Key.Key_PageUp)
+    place = messages.place()
+    assert place is not None and not messages.following
+
+    def offset() -> int:
+        found = next(view for view in messages.views() if view.message.id == place.message)
+        return messages.verticalScrollBar().value() - found.y()
+
+    assert offset() == place.offset
+    open_chat(window, qtbot, "short")
+    assert window.chat.composer.text() == "" and messages.following
+    open_chat(window, qtbot, "long")
+    assert window.chat.composer.text() == "half a thought"
+    assert offset() == place.offset and not messages.following
+
+
+def test_the_next_start_shows_the_same_chats(
+    make_window: MakeWindow, qtbot: QtBot, private_home: Path
+) -> None:
+    window = make_window(FakeReply(text="{prompt}!"))
+    ready(window, qtbot)
+    for text in ("one", "two"):
+        window.session.controller.new_chat()
+        say(window, qtbot, text)
+    window.session.controller.chats.pin(id_of(window, "one"), True)
+    open_chat(window, qtbot, "one")
+    window.chat.composer.set_text("not sent yet")
+    rows = titles(window)
+    window.close()
+    again = make_window(FakeReply(text="{prompt}!"))
+    ready(again, qtbot)
+    assert titles(again) == rows == ["# Pinned", "one", "# Today", "two"]
+    assert texts(again) == ["one", "one!"]
+    assert again.chat.composer.text() == "not sent yet"
+    say(again, qtbot, "more")
+    assert texts(again) == ["one", "one!", "more", "more!"]
+
+
+@pytest.mark.parametrize("kind", ["markdown", "json"])
+def test_export(window: MainWindow, qtbot: QtBot, tmp_path: Path, kind: str) -> None:
+    say(window, qtbot, "tell me")
+    path = tmp_path / "chat.out"
+    window.chat._sidebar_control.export(id_of(window, "tell me"), path, kind)  # type: ignore[arg-type]
+    assert path.read_text(encoding="utf-8").count("tell me") >= 2
+    assert any(str(path) in notice for notice in window.chat.notices())
+
+
+def test_what_was_exported_is_imported_again(window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:
+    say(window, qtbot, "tell me")
+    path = tmp_path / "chat.json"
+    window.chat._sidebar_control.export(id_of(window, "tell me"), path, "json")
+    window.session.controller.new_chat()
+    window.chat._sidebar_control.import_file(path)
+    qtbot.waitUntil(lambda: titles(window) == ["# Today", "tell me", "tell me"], timeout=WAIT)
+    assert texts(window) == ["tell me", "tell me"]
+    assert "1 chat was imported." in window.chat.notices()
+    path.write_text("no chats here")
+    window.chat._sidebar_control.import_file(path)
+    qtbot.waitUntil(lambda: window.chat.messages.problem_card() is not None, timeout=WAIT)

@@ -1,0 +1,232 @@
+"""The list of chats in the sidebar: opened, renamed, sorted and removed with mouse or keys."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from datetime import datetime
+
+from PySide6.QtCore import QModelIndex, QPoint, Qt, Signal
+from PySide6.QtGui import QAction, QContextMenuEvent, QKeyEvent, QKeySequence
+from PySide6.QtWidgets import (
+    QAbstractItemDelegate,
+    QAbstractItemView,
+    QInputDialog,
+    QListView,
+    QMenu,
+    QWidget,
+)
+
+from app.chats.chat import Chat
+from ui.bidi import visible
+from ui.chat.chat_list_delegate import ChatListDelegate
+from ui.chat.chat_list_model import ChatListModel, Row
+from ui.theme import Theme
+
+_LONGEST_FOLDER = 60
+
+
+class ChatList(QListView):
+    """Its signals say what a person asks for, by a chat's id; ``show_chats`` with the outcome."""
+
+    opened = Signal(object)
+    renamed = Signal(object, str)
+    pinned = Signal(object, bool)
+    moved = Signal(object, str)  # to a folder, "" for none
+    duplicated = Signal(object)
+    exported = Signal(object, str)  # "markdown" or "json"
+    deleted = Signal(object)
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("chats")
+        self.setAccessibleName("Chats")
+        self.rows = ChatListModel(self)
+        self.rows.renamed.connect(self.renamed)
+        self.setModel(self.rows)
+        self.setItemDelegate(ChatListDelegate(theme, self))
+        self.setUniformItemSizes(True)
+        self.setMouseTracking(True)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.verticalScrollBar().setSingleStep(24)
+        self.clicked.connect(self._use)
+        self._waiting: tuple[tuple[Chat, ...], datetime] | None = None
+        self._all: tuple[Chat, ...] = ()
+        self._shown: int | None = None
+        self._to_show = False  # it is not in the list yet
+        theme.changed.connect(self.viewport().update)
+
+    # ---- content
+
+    def show_chats(self, chats: Iterable[Chat], now: datetime | None = None) -> None:
+        """Show all of these; the current row and what is in view stay as far as they are there."""
+        self._all = tuple(chats)
+        wanted = (self._all, now or datetime.now())
+        if self.is_renaming:  # a row must not move away under the editor
+            self._waiting = wanted
+            return
+        self._waiting = None
+        current = self.currentIndex()
+        place = current.row()
+        row = self.rows.row_at(current)
+        bar = self.verticalScrollBar()
+        value = bar.value()
+        if not self.rows.show_chats(*wanted):
+            return
+        self.executeDelayedItemsLayout()
+        bar.setValue(value)
+        if row is not None:
+            self._make_current(row, place)
+
+    def set_shown(self, chat: int | None) -> None:
+        """Mark the chat that is on the page; another one than before becomes the current row."""
+        if chat != self._shown:
+            self._to_show = True
+        self._shown = chat
+        self.rows.set_shown(chat)
+        index = self.rows.index_of(chat)
+        if self._to_show and index.isValid() and not self.is_renaming:
+            self._to_show = False
+            self.setCurrentIndex(index)
+
+    def set_busy(self, chats: Collection[int]) -> None:
+        self.rows.set_busy(chats)
+
+    def chats(self) -> tuple[Chat, ...]:
+        return self._all
+
+    @property
+    def is_renaming(self) -> bool:
+        return self.state() == QAbstractItemView.State.EditingState
+
+    def _make_current(self, row: Row, place: int) -> None:
+        """Where the row is now; of one that went, what took its place."""
+        index = QModelIndex()
+        if row.chat is not None:
+            index = self.rows.index_of(row.chat.id)
+        if not index.isValid():
+            last = self.rows.rowCount() - 1
+            for near in (*range(place, last + 1), *range(min(place, last), -1, -1)):
+                if self.rows.chat_at(self.rows.index(near)) is not None:
+                    index = self.rows.index(near)
+                    break
+        if index.isValid():
+            bar = self.verticalScrollBar()
+            value = bar.value()
+            self.setCurrentIndex(index)
+            bar.setValue(value)
+
+    # ---- what a person does
+
+    def rename(self, chat: int) -> None:
+        """Let the title be typed over where it stands."""
+        index = self.rows.index_of(chat)
+        if index.isValid():
+            self.scrollTo(index)
+            self.setCurrentIndex(index)
+            self.edit(index)
+
+    def closeEditor(self, editor: QWidget, hint: QAbstractItemDelegate.EndEditHint) -> None:
+        super().closeEditor(editor, hint)
+        if self._waiting is not None:
+            self.show_chats(*self._waiting)
+
+    def _use(self, index: QModelIndex) -> None:
+        row = self.rows.row_at(index)
+        if row is None:
+            return
+        if row.chat is not None:
+            self.opened.emit(row.chat.id)
+        elif row.group.kind == "folder":
+            self._fold(index, not row.folded)
+
+    def _fold(self, index: QModelIndex, folded: bool) -> None:
+        row = self.rows.row_at(index)
+        if row is None or row.group.kind != "folder":
+            return
+        self.rows.fold(row.group.title, folded)
+        for place, other in enumerate(self.rows.rows()):
+            if other.chat is None and other.group.title == row.group.title and other.group.kind == "folder":
+                self.setCurrentIndex(self.rows.index(place))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        index = self.currentIndex()
+        chat = self.rows.chat_at(index)
+        plain = event.modifiers() in (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.KeypadModifier)
+        match event.key():
+            case Qt.Key.Key_Return | Qt.Key.Key_Enter if plain:
+                self._use(index)
+            case Qt.Key.Key_F2 if chat is not None:
+                self.rename(chat.id)
+            case Qt.Key.Key_Delete | Qt.Key.Key_Backspace if chat is not None and plain:
+                self.deleted.emit(chat.id)
+            case Qt.Key.Key_Left | Qt.Key.Key_Right if chat is None and plain:
+                self._fold(index, event.key() == Qt.Key.Key_Left)
+            case Qt.Key.Key_Menu:
+                self._menu_at(index)
+            case Qt.Key.Key_Escape:
+                event.ignore()
+            case _:
+                super().keyPressEvent(event)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        keyboard = event.reason() == QContextMenuEvent.Reason.Keyboard
+        index = self.currentIndex() if keyboard else self.indexAt(event.pos())
+        if self.rows.chat_at(index) is not None:
+            self.setCurrentIndex(index)
+            self._menu_at(index, None if keyboard else event.globalPos())
+
+    def _menu_at(self, index: QModelIndex, at: QPoint | None = None) -> None:
+        chat = self.rows.chat_at(index)
+        if chat is not None:
+            menu = self.menu_for(chat)
+            menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+            menu.popup(at or self.viewport().mapToGlobal(self.visualRect(index).bottomLeft()))
+
+    def menu_for(self, chat: Chat) -> QMenu:
+        """What can be done with a chat."""
+        menu = QMenu(self)
+        menu.setAccessibleName(f"Chat {visible(chat.label)}")
+        id = chat.id
+        menu.addAction("Open").triggered.connect(lambda: self.opened.emit(id))
+        rename = menu.addAction("Rename")
+        rename.setShortcut(QKeySequence(Qt.Key.Key_F2))
+        rename.triggered.connect(lambda: self.rename(id))
+        pin = menu.addAction("Unpin" if chat.pinned else "Pin")
+        pin.triggered.connect(lambda: self.pinned.emit(id, not chat.pinned))
+        self._add_folders(menu.addMenu("Move to folder"), chat)
+        menu.addAction("Duplicate").triggered.connect(lambda: self.duplicated.emit(id))
+        export = menu.addMenu("Export")
+        for kind, words in (("markdown", "Markdown…"), ("json", "JSON…")):
+            export.addAction(words).triggered.connect(lambda _=False, kind=kind: self.exported.emit(id, kind))
+        menu.addSeparator()
+        delete = menu.addAction("Delete")
+        delete.setShortcut(QKeySequence(Qt.Key.Key_Delete))
+        delete.triggered.connect(lambda: self.deleted.emit(id))
+        for action in (rename, delete):  # a shortcut in a menu is only shown: the list has the keys
+            action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+        return menu
+
+    def _add_folders(self, menu: QMenu, chat: Chat) -> None:
+        names = sorted({other.folder for other in self._all if other.folder}, key=str.casefold)
+        for name in ("", *names):
+            action: QAction = menu.addAction(visible(name).replace("&", "&&") or "No folder")
+            action.setCheckable(True)
+            action.setChecked(chat.folder == name)
+            action.triggered.connect(lambda _=False, name=name: self.moved.emit(chat.id, name))
+        menu.addSeparator()
+        menu.addAction("New folder…").triggered.connect(lambda: self._ask_for_folder(chat.id))
+
+    def _ask_for_folder(self, chat: int) -> None:
+        dialog = QInputDialog(self)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setWindowTitle("New folder")
+        dialog.setLabelText("Name of the folder")
+        dialog.textValueSelected.connect(lambda name: self._move_to_new(chat, name))
+        dialog.open()
+
+    def _move_to_new(self, chat: int, name: str) -> None:
+        if name := " ".join(name.split())[:_LONGEST_FOLDER]:
+            self.moved.emit(chat, name)

@@ -1,0 +1,80 @@
+"""A line that says what was just done and offers to take it back, for a while."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal
+from PySide6.QtGui import QEnterEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from ui.bidi import visible
+from ui.theme import Theme
+from ui.widgets.quiet_button import QuietButton
+
+SHOWN_MS = 10_000
+
+
+class UndoLine(QFrame):
+    """Goes away by itself, but not under the pointer or while it has the focus."""
+
+    undone = Signal()
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("notice")
+        self.text = ""
+        self._label = QLabel(self)
+        self._label.setTextFormat(Qt.TextFormat.PlainText)
+        self._label.setWordWrap(True)
+        self.button = QPushButton("Undo", self)
+        self.button.clicked.connect(self._undo)
+        self.close_button = QuietButton(theme, "close", "", self)
+        self.close_button.setAccessibleName("Dismiss")
+        self.close_button.setToolTip("Dismiss")
+        self.close_button.clicked.connect(self.dismiss)
+        row = QHBoxLayout()
+        row.setSpacing(4)
+        row.addStretch(1)
+        row.addWidget(self.button)
+        row.addWidget(self.close_button)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(8, 8, 8, 8)
+        column.setSpacing(4)
+        column.addWidget(self._label)
+        column.addLayout(row)
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(SHOWN_MS)
+        self._timer.timeout.connect(self._time_is_up)
+        self.hide()
+
+    def offer(self, text: str) -> None:
+        """Say ``text`` and begin to wait; what was offered before can no longer be undone here."""
+        self.text = visible(text)
+        self._label.setText(self.text)
+        self._label.setAccessibleName(self.text)
+        self.button.setAccessibleName(f"Undo: {self.text}")
+        self.show()
+        self._timer.start()
+
+    def dismiss(self) -> None:
+        self._timer.stop()
+        self.hide()
+
+    def _undo(self) -> None:
+        self.dismiss()
+        self.undone.emit()
+
+    def _time_is_up(self) -> None:
+        if self.underMouse() or self.button.hasFocus() or self.close_button.hasFocus():
+            self._timer.start()
+        else:
+            self.hide()
+
+    def enterEvent(self, event: QEnterEvent) -> None:
+        super().enterEvent(event)
+        self._timer.stop()
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        if self.isVisible():
+            self._timer.start()
