@@ -5,7 +5,11 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
+from model_store.imported import Imported
+
 STARTER_NAME = "SmolLM2-135M-Instruct"
+OUR_PROGRAM = "Slipstream"
+"""The program that the starter belongs to."""
 _FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
@@ -18,3 +22,9 @@ def starter_path() -> Path | None:
         if path.is_file():
             return path
     return None
+
+
+def starter_model() -> Imported | None:
+    """The starter as it is listed among other models."""
+    path = starter_path()
+    return Imported(path, STARTER_NAME, OUR_PROGRAM) if path is not None else None
