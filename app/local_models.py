@@ -7,7 +7,7 @@ from pathlib import Path
 
 from app import paths
 from app.settings import Settings
-from model_store.imported import ImportedModels
+from model_store.imported import Imported, ImportedModels
 from model_store.library import Listing, ModelEntry, list_models
 from model_store.scan_cache import ScanCache
 
@@ -17,10 +17,12 @@ def models_folder(settings: Settings) -> Path:
     return Path(settings.models_folder).expanduser() if settings.models_folder else paths.models_dir()
 
 
-def local_models(folder: Path, on_part: Callable[[Listing], None] = lambda part: None) -> list[ModelEntry]:
-    """The models in ``folder`` and the imported ones. It may take long when they were never read before;
-    ``on_part`` then gets what is known so far."""
-    imported = ImportedModels(imported_file()).models()
+def local_models(
+    folder: Path, on_part: Callable[[Listing], None] = lambda part: None, starter: Imported | None = None
+) -> list[ModelEntry]:
+    """The models in ``folder``, the imported ones and the ``starter``. It may take long when they were never
+    read before; ``on_part`` then gets what is known so far."""
+    imported = [*([starter] if starter is not None else []), *ImportedModels(imported_file()).models()]
     return list_models(folder, ScanCache(scan_cache_file()), imported, on_part=on_part)
 
 

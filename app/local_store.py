@@ -7,7 +7,7 @@ from collections.abc import Callable
 from app import paths
 from app.local_models import imported_file, models_folder, scan_cache_file
 from app.settings import Settings
-from model_store.fit import FreeMemory, Loading
+from model_store.fit import FreeMemory
 from model_store.store import Event, Store
 
 
@@ -27,8 +27,3 @@ def open_store(
         on_event=on_event,
         free=free,
     )
-
-
-def loading(settings: Settings) -> Loading:
-    """How a model will be put into memory with these settings."""
-    return Loading(n_ctx=settings.n_ctx)

@@ -12,7 +12,7 @@ import msgspec
 
 from app.cli import INTERRUPTED, UsageError
 from app.duration_words import time_left
-from app.local_store import loading
+from app.loading import loading
 from app.settings import SettingsFile
 from app.terminal import clear_bar, printable, show_bar
 from model_store.download_job import JobProgress

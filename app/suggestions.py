@@ -10,6 +10,7 @@ from model_store.catalog import CatalogEntry, SizeClass
 from model_store.fit import Fit, FreeMemory, Verdict, shown_bytes
 
 _TIGHT = 0.85  # of what a model wants; with less it will not fit
+_BRISK = 6_000_000_000  # bytes that a processor alone reads often enough in a second
 _ORDER: tuple[Verdict, ...] = ("fits", "tight", "too_large")
 _CLASSES: tuple[SizeClass, ...] = ("small", "mid", "large")
 
@@ -22,9 +23,13 @@ class Suggestion(Struct, frozen=True):
 
 
 def suggestions(entries: Iterable[CatalogEntry], free: FreeMemory) -> list[Suggestion]:
-    """All that can be downloaded: those that fit first, and of these the largest first."""
-    found = [Suggestion(entry, _fit(entry, free)) for entry in entries if entry.target is not None]
-    return sorted(found, key=lambda each: (_ORDER.index(each.fit.verdict), _by_size(each)))
+    """All that can be downloaded: those that fit first, and of these the largest that will answer briskly.
+
+    For every token all weights are read, so a model must lie in graphics memory or be small.
+    """
+    brisk = free.graphics if free.graphics is not None else _BRISK
+    found = [Suggestion(entry, _fit(entry, free, brisk)) for entry in entries if entry.target is not None]
+    return sorted(found, key=lambda each: (_ORDER.index(each.fit.verdict), _place(each, brisk)))
 
 
 def first_choices(found: Sequence[Suggestion], count: int = 3) -> list[Suggestion]:
@@ -39,7 +44,7 @@ def first_choices(found: Sequence[Suggestion], count: int = 3) -> list[Suggestio
     return sorted(chosen, key=lambda each: each.entry.min_memory)
 
 
-def _fit(entry: CatalogEntry, free: FreeMemory) -> Fit:
+def _fit(entry: CatalogEntry, free: FreeMemory, brisk: int) -> Fit:
     wanted = entry.min_memory
     verdict: Verdict = "too_large"
     if wanted <= free.all:
@@ -47,8 +52,11 @@ def _fit(entry: CatalogEntry, free: FreeMemory) -> Fit:
     elif wanted * _TIGHT <= free.all:
         verdict = "tight"
     words = f"Wants about {shown_bytes(wanted)} of free memory; {shown_bytes(free.all)} are free."
+    if wanted > brisk and verdict != "too_large":
+        words += " Large for the processor: answers may come slowly."
     return Fit(verdict=verdict, needed=wanted, free=free.all, words=words)
 
 
-def _by_size(each: Suggestion) -> int:
-    return each.entry.min_memory if each.fit.verdict == "too_large" else -each.entry.min_memory
+def _place(each: Suggestion, brisk: int) -> tuple[bool, int]:
+    slow = each.entry.min_memory > brisk
+    return slow, each.entry.min_memory if slow else -each.entry.min_memory

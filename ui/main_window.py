@@ -48,6 +48,7 @@ class MainWindow(QMainWindow):
         self._painted = False
         self.session = Session(settings_file, settings, engine_command, self)
         self.session.settings_changed.connect(self._settings_changed)
+        self.session.page_asked.connect(self.show_page)
         self.setWindowTitle("Slipstream")
         self.setMinimumSize(QSize(360, 360))
         self.setAcceptDrops(True)
@@ -158,6 +159,8 @@ class MainWindow(QMainWindow):
             "palette": self._palette,
             "new_chat": self._new_chat,
             "search_chats": self._search_chats,
+            "sidebar": lambda: self._on_chat(self.chat.toggle_sidebar),
+            "rename_chat": lambda: self._on_chat(self.chat.rename),
             "stop": self._escape,
             "chats": lambda: self.show_page(CHATS),
             "models": lambda: self.show_page(MODELS),
@@ -203,8 +206,11 @@ class MainWindow(QMainWindow):
         self._new_chat()
 
     def _search_chats(self) -> None:
+        self._on_chat(self.chat.search_chats)
+
+    def _on_chat(self, do: Callable[[], None]) -> None:
         self.show_page(CHATS)
-        self.chat.search_chats()
+        do()
 
     def _find(self) -> None:
         page = self.stack.currentWidget()

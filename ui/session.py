@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 from PySide6.QtCore import QObject, Qt, Signal
@@ -14,7 +15,7 @@ from app.chats.message import Message
 from app.chats.store import ChatStore
 from app.engine_client import WORKER_COMMAND, Event
 from app.local_models import models_folder
-from app.protocol import Piece
+from app.protocol import Device, Hello, Piece
 from app.settings import Settings, SettingsFile
 from app.speed_history import BackgroundHistory, SpeedHistory
 from model_store.offline import set_offline
@@ -23,7 +24,16 @@ from ui.chat.controller import Controller
 from ui.chat.view import Problem
 from ui.engine_bridge import EngineBridge
 from ui.idle_unload import IdleUnload
-from ui.models.model_picker import ModelLibrary
+from ui.models.downloads import Downloads
+from ui.models.model_library import ModelLibrary
+from ui.models.store_bridge import StoreBridge
+
+if TYPE_CHECKING:  # they take long to import
+    from model_store.fit import FreeMemory
+    from model_store.library import ModelEntry
+    from model_store.readiness import Readiness
+    from model_store.store import Event as StoreEvent
+    from model_store.store import Store
 
 
 class Session(QObject):
@@ -46,6 +56,7 @@ class Session(QObject):
     problem_changed = Signal(object)  # Problem | None
     given_back = Signal(str)  # a message that could not be taken
     settings_changed = Signal(object)  # Settings
+    page_asked = Signal(str)  # the name of a page
     _store_news = Signal()  # comes from the thread that writes
 
     def __init__(
@@ -62,7 +73,11 @@ class Session(QObject):
         self.store = ChatStore(_chats_path(), self._store_news.emit)
         self.controller = Controller(self.bridge.client, settings, _Relay(self), self.history, self.store)
         self._store_news.connect(self.controller.take_store_news, Qt.ConnectionType.QueuedConnection)
-        self.library = ModelLibrary(self.models_folder, self)
+        self.devices: tuple[Device, ...] = ()
+        self.library = ModelLibrary(self.models_folder, self.readiness, self)
+        self.models = StoreBridge(self._open_store, self)
+        self.downloads = Downloads(self.models, lambda: self.settings, self)
+        self.downloads.arrived.connect(lambda _: self.library.refresh())
         self.idle = IdleUnload(self)
         set_offline(settings.offline)
 
@@ -95,6 +110,7 @@ class Session(QObject):
         self.bridge.close()
         self.store.close()
         self.history.close()
+        self.models.close()
         self.library.close()
 
     def models_folder(self) -> Path:
@@ -107,13 +123,19 @@ class Session(QObject):
         self.controller.apply(settings, later=later)
         set_offline(settings.offline)
         if moved:
+            self.models.reopen()
             self.library.refresh()
         self._keep(settings)
 
     def choose_model(self, path: str) -> None:
-        self.controller.choose_model(path)
+        """Load a model with its drafter: the one that it is paired with goes before the settings'."""
+        from model_store.pairs import paired_drafter
+
         settings = replace(self.settings, model=path)
+        if paired_drafter(Path(path)) is not None:
+            settings = replace(settings, draft_model=None)
         self.controller.settings = settings  # the model is being loaded already
+        self.controller.choose_model(path)
         self._keep(settings)
 
     def restart(self, *, plain: bool = False) -> None:
@@ -136,8 +158,38 @@ class Session(QObject):
         self.problem_changed.emit(Problem(f"The engine cannot be started: {error}", "", ("restart",)))
 
     def _take(self, events: list[Event]) -> None:
+        for event in events:
+            if isinstance(event, Hello):
+                self.devices = event.devices
         self.controller.handle(events)
         self.events.emit(events)
+
+    # ---- for any thread
+
+    def free_memory(self) -> FreeMemory:
+        """What a model may take once the present one has made room."""
+        from app.devices import usable_memory
+
+        report = self.controller.state.report
+        return usable_memory(self.devices, report.size_bytes + report.kv_bytes if report is not None else 0)
+
+    def readiness(self, entry: ModelEntry) -> Readiness:
+        """How a model will run when it is chosen. Reads headers; raises ModelFileError."""
+        from app.loading import loading
+        from model_store.bundled import bundled_drafter
+        from model_store.pairs import paired_drafter
+        from model_store.readiness import readiness
+
+        drafter = paired_drafter(entry.path)
+        if drafter is None and self.settings.draft_model is not None:
+            drafter = Path(self.settings.draft_model)
+        drafter = drafter or bundled_drafter(paths.assets_dir(), entry.path)
+        return readiness(entry, drafter, loading(self.settings), self.free_memory())
+
+    def _open_store(self, on_event: Callable[[StoreEvent], None]) -> Store:
+        from app.local_store import open_store
+
+        return open_store(self.settings, free=self.free_memory, on_event=on_event)
 
 
 class _Relay:

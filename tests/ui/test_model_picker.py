@@ -10,11 +10,17 @@ from pytestqt.qtbot import QtBot
 
 from app.protocol import DrafterReport
 from model_store.classify import Kind
+from model_store.fit import FreeMemory, Loading
+from model_store.imported import Imported
 from model_store.library import ModelEntry
+from model_store.readiness import readiness
+from tests.models.eagle3 import write_eagle3
+from tests.tiny_gguf import Tiny, write_llama
 from tests.ui.test_live_numbers import report
 from ui.engine_state import EngineState
-from ui.models import model_picker
-from ui.models.model_picker import ModelLibrary, ModelPicker
+from ui.models import model_library
+from ui.models.model_library import ModelLibrary
+from ui.models.model_picker import ModelPicker
 from ui.theme import Theme
 
 
@@ -24,7 +30,8 @@ def entry(name: str, kind: Kind = "chat", problem: str | None = None) -> ModelEn
 
 @pytest.fixture
 def picker(theme: Theme, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> ModelPicker:
-    monkeypatch.setattr(model_picker, "starter_path", lambda: Path("/s/starter.gguf"))
+    starter = Imported(Path("/s/starter.gguf"), "starter", "Slipstream")
+    monkeypatch.setattr(model_library, "starter_model", lambda: starter)
     library = ModelLibrary(lambda: Path("/m"))
     library.entries = [
         entry("good"),
@@ -44,6 +51,7 @@ def test_chat_models_are_offered_and_unusable_ones_say_why(picker: ModelPicker) 
         "good   2.5 GB",
         "half   2.5 GB   incomplete (1.0 of 2.5 GB)",
         "evil⟨U+202E⟩fug   2.5 GB",
+        "Get more models…",
         "Open file…",
         "Open models folder",
     ]
@@ -73,8 +81,34 @@ def test_the_label_is_what_the_worker_reports(picker: ModelPicker) -> None:
 def test_the_folder_is_read_off_the_gui_thread(picker: ModelPicker, qtbot: QtBot, tmp_path: Path) -> None:
     library = ModelLibrary(lambda: tmp_path)
     (tmp_path / "broken.gguf").write_bytes(b"nothing")
-    with qtbot.waitSignal(library.changed):
-        library.refresh()
+    library.refresh()
+    qtbot.waitUntil(lambda: bool(library.entries), timeout=20_000)
     assert [found.path.name for found in library.entries] == ["broken.gguf"]
     assert library.entries[0].problem
     library.close()
+
+
+def test_the_menu_says_how_a_model_will_run(theme: Theme, qtbot: QtBot, tmp_path: Path) -> None:
+    write_llama(tmp_path / "target.gguf", Tiny(n_layer=4))
+    head = write_eagle3(tmp_path / "head.gguf", Tiny(n_layer=4))
+    library = ModelLibrary(
+        lambda: tmp_path, lambda entry: readiness(entry, head, Loading(), FreeMemory(8 << 30))
+    )
+    picker = ModelPicker(theme, library, lambda: tmp_path)
+    qtbot.addWidget(picker, before_close_func=lambda _: library.close())
+    picker.menu().aboutToShow.emit()
+    qtbot.waitUntil(lambda: bool(library.ready), timeout=20_000)
+    [action] = [each for each in picker.menu().actions() if each.text().startswith("target")]
+    assert action.text() == "target   1 MB   EAGLE-3, fits"
+    for words in ("Weights: ", "KV cache: ", "Drafter: ", "are free"):
+        assert words in action.toolTip()
+
+
+def test_many_models_lead_to_the_page(picker: ModelPicker, qtbot: QtBot) -> None:
+    picker._library.entries = [entry(f"m{number}") for number in range(1000)]
+    picker.fill()
+    texts = [action.text() for action in picker.menu().actions()]
+    assert len(texts) < 50
+    more = picker.menu().actions()[texts.index("All 1,000 models, and more…")]
+    with qtbot.waitSignal(picker.more_asked):
+        more.trigger()

@@ -3,58 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QRect, QRectF, QSize, Qt, QUrl, Signal
+from PySide6.QtCore import QRect, QRectF, QSize, Qt, QUrl, Signal
 from PySide6.QtGui import QAction, QColor, QDesktopServices, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFileDialog, QMenu, QSizePolicy, QToolButton, QWidget
 
-from app.local_models import local_models
-from model_store.library import ModelEntry
-from model_store.starter import starter_path
 from ui.bidi import visible
 from ui.engine_state import EngineState
 from ui.icons import icon
+from ui.models.model_library import ModelLibrary
+from ui.models.words import FIT_WORDS, KIND_WORDS, memory_words
 from ui.theme import RADIUS, Theme
 
 _NAME_PX = 320
+_MOST = 30  # models in the menu
 _PAD, _GAP, _ARROW = 10, 6, 16
 
 
-class ModelLibrary(QObject):
-    """The GGUF files that can be chosen, read from disk on a thread of its own."""
-
-    changed = Signal()
-    _read = Signal(list)
-
-    def __init__(self, folder: Callable[[], Path], parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self._folder = folder
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="model-library")
-        self.entries: list[ModelEntry] = []
-        self.starter = starter_path()
-        self._read.connect(self._take, Qt.ConnectionType.QueuedConnection)
-
-    def refresh(self) -> None:
-        self._pool.submit(self._scan, self._folder())
-
-    def close(self) -> None:
-        self._pool.shutdown(wait=True, cancel_futures=True)
-
-    def _scan(self, folder: Path) -> None:
-        self._read.emit(local_models(folder, lambda part: self._read.emit(list(part.entries))))
-
-    def _take(self, entries: list[ModelEntry]) -> None:
-        if entries != self.entries:
-            self.entries = entries
-            self.changed.emit()
-
-
 class ModelPicker(QToolButton):
-    """``chosen`` carries the path of a GGUF file."""
+    """``chosen`` carries the path of a GGUF file; ``more_asked``: the models page is wanted."""
 
     chosen = Signal(str)
+    more_asked = Signal()
 
     def __init__(
         self, theme: Theme, library: ModelLibrary, folder: Callable[[], Path], parent: QWidget | None = None
@@ -126,7 +97,7 @@ class ModelPicker(QToolButton):
         self.fill()
 
     def _about_to_show(self) -> None:
-        self._library.refresh()
+        self._library.refresh(describe=True)
         self.fill()
 
     def fill(self) -> None:
@@ -137,24 +108,34 @@ class ModelPicker(QToolButton):
         starter = self._library.starter
         chat = [entry for entry in self._library.entries if entry.kind == "chat"]
         if starter is not None:
-            self._add(menu, str(starter), f"{starter.stem}  (starter)", used)
-        for entry in chat:
-            action = self._add(menu, str(entry.path), f"{entry.name}   {_size(entry.size_bytes)}", used)
+            self._add(menu, starter, f"{starter.stem}  (starter)", used)
+        for entry in chat[:_MOST]:
+            action = self._add(menu, entry.path, f"{entry.name}   {_size(entry.size_bytes)}", used)
             if entry.problem:
                 action.setText(f"{action.text()}   {visible(entry.problem)}")
                 action.setEnabled(False)
         if starter is None and not chat:
             menu.addAction("No models in the folder yet").setEnabled(False)
         menu.addSeparator()
+        more = "Get more models…" if len(chat) <= _MOST else f"All {len(chat):,} models, and more…"
+        menu.addAction(icon("models", colour), more).triggered.connect(self.more_asked)
         menu.addAction(icon("file", colour), "Open file…").triggered.connect(self.open_file)
         menu.addAction(icon("folder", colour), "Open models folder").triggered.connect(self._open_folder)
 
-    def _add(self, menu: QMenu, path: str, name: str, used: str | None) -> QAction:
+    def _add(self, menu: QMenu, path: Path, name: str, used: str | None) -> QAction:
+        help = visible(str(path))
+        ready = self._library.ready.get(path)
+        if ready is not None:
+            fit = FIT_WORDS[ready.fit.verdict].lower()
+            name += f"   {KIND_WORDS[ready.kind]}, {fit}" if ready.kind is not None else f"   {fit}"
+            help += f"\n{memory_words(ready.target, ready.beside, ready.fit)}"
+            if ready.problem is not None:
+                help += f"\n{visible(ready.problem)}"
         action = menu.addAction(visible(name).replace("&", "&&"))
         action.setCheckable(True)
-        action.setChecked(path == used)
-        action.setToolTip(visible(path))
-        action.triggered.connect(lambda: self.chosen.emit(path))
+        action.setChecked(str(path) == used)
+        action.setToolTip(help)
+        action.triggered.connect(lambda: self.chosen.emit(str(path)))
         return action
 
     def open_file(self) -> None:

@@ -1,0 +1,242 @@
+"""A card of the models page: what a model is, whether it fits, and the one thing to do with it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QMenu,
+    QProgressBar,
+    QPushButton,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
+
+from ui.models.card_view import ACTION_WORDS, CardView, MenuItem
+from ui.models.fit_mark import FitMark
+from ui.models.options_panel import OptionsPanel
+from ui.models.trouble_note import TroubleNote
+from ui.theme import Theme
+from ui.widgets.elided_label import ElidedLabel
+from ui.widgets.quiet_button import QuietButton
+
+MENU_WORDS: dict[MenuItem, str] = {
+    "verify": "Verify",
+    "stop_verifying": "Stop verifying",
+    "show": "Show in folder",
+    "drafter": "Choose drafter…",
+    "unpair": "Draft without it",
+    "delete": "Delete…",
+    "unlist": "Take off the list",
+    "page": "Open its page",
+}
+_STEPS = 1000
+
+
+class ModelCard(QFrame):
+    """Shows a view and says what a person chose; it does nothing of itself."""
+
+    acted = Signal(str)  # Action
+    picked = Signal(str)  # MenuItem
+    options_opened = Signal()
+    options_chosen = Signal(str, str)  # quantisation and drafter
+    confirmed = Signal(bool)  # whether the drafter goes as well
+    token_asked = Signal()
+
+    def __init__(self, theme: Theme, view: CardView, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self.view = view
+        self.setObjectName("card")
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
+        self._build()
+        self._show(view)
+
+    def show_view(self, view: CardView) -> None:
+        if view != self.view:
+            self.view = view
+            self._show(view)
+
+    def ask_to_delete(self, words: str, drafter_words: str = "") -> None:
+        """A question on the card; ``confirmed`` is sent once it is answered with yes."""
+        self._question_words.setText(words)
+        self._question_words.setAccessibleName(words)
+        self.with_drafter.setText(drafter_words)
+        self.with_drafter.setVisible(bool(drafter_words))
+        self.with_drafter.setChecked(bool(drafter_words))
+        self.question.show()
+        self.keep.setFocus()
+
+    # ---- building
+
+    def _build(self) -> None:
+        self.title = ElidedLabel(role="section")
+        self.tag = QLabel(self)
+        self.tag.setProperty("role", "small")
+        self.mark = FitMark(self._theme, self)
+        head = QHBoxLayout()
+        head.setSpacing(8)
+        head.addWidget(self.title, 1)
+        head.addWidget(self.tag)
+        head.addWidget(self.mark)
+        self.line = ElidedLabel(role="muted")
+        self.facts = ElidedLabel(role="small")
+        self.bar = QProgressBar(self)
+        self.bar.setTextVisible(False)
+        policy = self.bar.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)
+        self.bar.setSizePolicy(policy)
+        self.trouble = TroubleNote(self)
+        self.trouble.token_asked.connect(self.token_asked)
+        self.news = QLabel(self)
+        self.news.setTextFormat(Qt.TextFormat.PlainText)
+        self.news.setWordWrap(True)
+        self.news.setProperty("role", "small")
+        column = QVBoxLayout(self)
+        column.setContentsMargins(16, 12, 12, 12)
+        column.setSpacing(4)
+        column.addLayout(head)
+        for widget in (self.line, self.facts, self.bar, self.trouble, self.news):
+            column.addWidget(widget)
+        column.addLayout(self._buttons())
+        self.question = self._question()
+        column.addWidget(self.question)
+        self.panel: OptionsPanel | None = None
+
+    def _buttons(self) -> QHBoxLayout:
+        self.options = QuietButton(self._theme, "right", "Options", self)
+        self.options.setCheckable(True)
+        self.options.toggled.connect(self._fold)
+        self.more = QuietButton(self._theme, "more", "", self)
+        self.more.setToolTip("More")
+        self.more.clicked.connect(self._open_menu)
+        self.button = QPushButton(self)
+        widest = max(self.button.fontMetrics().horizontalAdvance(words) for words in ACTION_WORDS.values())
+        self.button.setMinimumWidth(widest + 32)
+        self.button.clicked.connect(self._act)
+        row = QHBoxLayout()
+        row.setContentsMargins(0, 4, 0, 0)
+        row.setSpacing(4)
+        row.addWidget(self.options)
+        row.addWidget(self.more)
+        row.addStretch(1)
+        row.addWidget(self.button)
+        return row
+
+    def _question(self) -> QFrame:
+        frame = QFrame(self)
+        frame.setObjectName("problem")
+        self._question_words = QLabel(frame)
+        self._question_words.setTextFormat(Qt.TextFormat.PlainText)
+        self._question_words.setWordWrap(True)
+        self.with_drafter = QCheckBox(frame)
+        self.delete = QPushButton("Delete", frame)
+        self.delete.clicked.connect(self._confirm)
+        self.keep = QPushButton("Keep", frame)
+        self.keep.clicked.connect(frame.hide)
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        row.addWidget(self.delete)
+        row.addWidget(self.keep)
+        row.addStretch(1)
+        column = QVBoxLayout(frame)
+        column.setContentsMargins(12, 8, 12, 8)
+        column.setSpacing(8)
+        column.addWidget(self._question_words)
+        column.addWidget(self.with_drafter)
+        column.addLayout(row)
+        frame.hide()
+        return frame
+
+    # ---- showing
+
+    def _show(self, view: CardView) -> None:
+        self.setAccessibleName(view.title)
+        self.title.say(view.title)
+        self.tag.setText(view.tag)
+        self.tag.setVisible(bool(view.tag))
+        self.mark.show_mark(view.mark)
+        self.line.say(view.line)
+        self.line.setVisible(bool(view.line))
+        self.facts.say(
+            " · ".join(fact.text for fact in view.facts),
+            "\n".join(f"{fact.text}: {fact.help}" for fact in view.facts),
+        )
+        self._show_progress(view)
+        self.trouble.show_trouble(view.trouble)
+        self.news.setText(view.news)
+        self.news.setAccessibleName(view.news)
+        self.news.setVisible(bool(view.news))
+        self.options.setVisible(view.options)
+        if not view.options and self.options.isChecked():
+            self.options.setChecked(False)
+        self.options.setAccessibleName(f"Options of {view.title}")
+        self.more.setVisible(bool(view.menu))
+        self.more.setAccessibleName(f"More about {view.title}")
+        action = view.action
+        self.button.setVisible(action is not None)
+        if action is not None and self.button.property("action") != action:
+            self.button.setProperty("action", action)
+            self.button.setText(ACTION_WORDS[action])
+            self.button.setProperty("look", "primary" if action in ("get", "chat") else "")
+            self.button.style().polish(self.button)
+        if action is not None:
+            self.button.setToolTip(view.action_help)
+            self.button.setAccessibleName(f"{ACTION_WORDS[action]}: {view.title}")
+
+    def _show_progress(self, view: CardView) -> None:
+        self.bar.setVisible(view.working or view.progress is not None)
+        if view.working:
+            self.bar.setRange(0, 0)
+        else:
+            self.bar.setRange(0, _STEPS)
+            self.bar.setValue(round((view.progress or 0) * _STEPS))
+        done = "working" if view.working else f"{view.progress or 0:.0%}"
+        self.bar.setAccessibleName(f"{view.title}: {done}")
+
+    # ---- what a person does
+
+    def _act(self) -> None:
+        if self.view.action is not None:
+            self.acted.emit(self.view.action)
+
+    def _confirm(self) -> None:
+        self.question.hide()
+        self.confirmed.emit(self.with_drafter.isChecked())
+
+    def _fold(self, out: bool) -> None:
+        self.options.show_icon("down" if out else "right")
+        if out and self.panel is None:
+            self.panel = OptionsPanel(self._theme, self)
+            self.panel.chosen.connect(self.options_chosen)
+            self.panel.say("Looking…")
+            column = self.layout()
+            assert isinstance(column, QVBoxLayout)
+            column.addWidget(self.panel)
+        if self.panel is not None:
+            self.panel.setVisible(out)
+        if out:
+            self.options_opened.emit()
+
+    def _open_menu(self) -> None:
+        self.menu().popup(self.more.mapToGlobal(self.more.rect().bottomLeft()))
+
+    def menu(self) -> QMenu:
+        """What else can be done."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        for item in self.view.menu:
+            if item in ("delete", "unlist"):
+                menu.addSeparator()
+            menu.addAction(MENU_WORDS[item]).triggered.connect(lambda _=False, item=item: self._pick(item))
+        return menu
+
+    def _pick(self, item: MenuItem) -> None:
+        if item == "drafter":
+            self.options.setChecked(True)
+        else:
+            self.picked.emit(item)

@@ -1,0 +1,127 @@
+"""The group of catalogue models that suit this machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject
+
+from app.suggestions import Suggestion, suggestions
+from ui.models.card_view import CardView, catalog_key, suggested_view
+from ui.models.downloads import Wish
+from ui.models.offer_shelf import OfferShelf
+from ui.session import Session
+from ui.theme import Theme
+
+if TYPE_CHECKING:
+    from model_store.stop_signal import StopSignal
+    from model_store.store import Store
+
+_AT_FIRST = 6
+
+
+class SuggestedShelf(OfferShelf):
+    """The Hub is asked about the models that are seen, one after another."""
+
+    def __init__(self, theme: Theme, session: Session, parent: QObject | None = None) -> None:
+        super().__init__(theme, session, "Recommended for this machine", self._view, parent)
+        self._found: dict[str, Suggestion] = {}
+        self._filter = ""
+        self._offline = False
+        self.group.begin_with(_AT_FIRST)
+        self.group.shown_changed.connect(self._look_up_next)
+        session.downloads.jobs_changed.connect(self._adopt)
+
+    def fill(self) -> None:
+        """Read the catalogue, and how much memory is free."""
+
+        def read(store: Store, stop: StopSignal) -> tuple[list[Suggestion], set[str]]:
+            entries = store.catalog().entries
+            here = {
+                (manifest.repository, manifest.file)
+                for path, manifest in store.manifests.all().items()
+                if path.exists()
+            }
+            repos = {repo for repo, _ in here}
+            known = {
+                entry.id
+                for entry in entries
+                if entry.target is not None
+                and entry.target.repo in repos
+                and any(repo == entry.target.repo and _is_of(file, entry.target) for repo, file in here)
+            }
+            return suggestions(entries, store.free_memory()), known
+
+        self._session.models.ask(read, self._take)
+
+    def filter(self, text: str) -> None:
+        """Show only models of whose title and description all words of ``text`` are a part."""
+        self._filter = text
+        self._show()
+
+    def ask_again(self) -> None:
+        """Ask the Hub again, after it could not be reached."""
+        self._offline = False
+        self.problems.clear()
+        self.group.say("")
+        self._look_up_next()
+
+    def wish(self, key: str) -> Wish:
+        return Wish(self._found[key].entry.id)
+
+    def page(self, key: str) -> str:
+        target = self._found[key].entry.target
+        return target.repo if target is not None else ""
+
+    def looked_up(self, key: str) -> None:
+        problem = self.problems.get(key)
+        if problem is not None and problem.kind in ("offline", "proxy", "certificate", "timeout", "server"):
+            self._offline = True
+            self.group.say(f"{problem.message} Sizes are estimates until then.")
+        self._look_up_next()
+
+    def _take(self, answer: tuple[list[Suggestion], set[str]]) -> None:
+        found, here = answer
+        before = self._found
+        self._found = {catalog_key(each.entry): each for each in found}
+        for key in list(self._found):
+            # What has just come stays where it was until the page is made anew.
+            if self._found[key].entry.id in here and self._downloads.getting(key) is None:
+                del self._found[key]
+        if before.keys() != self._found.keys():
+            self._adopt()
+        self._show()
+
+    def _show(self) -> None:
+        words = self._filter.casefold().split()
+        self.group.show_keys(
+            [
+                key
+                for key, each in self._found.items()
+                if all(w in f"{each.entry.title} {each.entry.description}".casefold() for w in words)
+            ]
+        )
+        self.group.setVisible(bool(self.group.shown) or not words)
+
+    def _adopt(self) -> None:
+        """Downloads that an earlier program began belong to their cards."""
+        for key, each in self._found.items():
+            if self._downloads.adopt(key, Wish(each.entry.id), each.entry.title) is not None:
+                self.group.refresh(key)
+
+    def _view(self, key: str) -> CardView:
+        return suggested_view(self._found[key], self.offers.get(key), self._downloads.getting(key))
+
+    def _look_up_next(self) -> None:
+        if self._offline or self._looking:
+            return
+        for key in self.group.shown:
+            if key not in self.offers and key not in self.problems and self._downloads.getting(key) is None:
+                self.look_up(key)
+                return
+
+
+def _is_of(file: str, target: object) -> bool:
+    from model_store.catalog import CatalogTarget, matches
+
+    return isinstance(target, CatalogTarget) and (matches(file, target.file) or matches(file, target.others))
