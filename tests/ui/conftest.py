@@ -20,6 +20,7 @@ from ui.settings.settings_page import SettingsPage
 from ui.theme import Theme
 
 MakeWindow = Callable[..., MainWindow]
+PATIENCE_MS = 60_000
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -38,6 +39,18 @@ def settings_form(window: MainWindow) -> SettingsForm:
     page = window.page(SETTINGS)
     assert isinstance(page, SettingsPage)
     return page.form
+
+
+class PatientBot(QtBot):
+    """Waits for a condition as long as a busy machine may need; one that comes earlier ends it earlier."""
+
+    def waitUntil(self, callback: Callable[[], bool | None], *, timeout: int = 0) -> None:
+        super().waitUntil(callback, timeout=max(timeout, PATIENCE_MS))
+
+
+@pytest.fixture
+def qtbot(qapp: QApplication, request: pytest.FixtureRequest) -> QtBot:
+    return PatientBot(request)
 
 
 @pytest.fixture(scope="session")

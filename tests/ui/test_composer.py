@@ -15,8 +15,8 @@ def composer(theme: Theme, qtbot: QtBot) -> Composer:
     composer = Composer(theme)
     qtbot.addWidget(composer)
     composer.resize(500, 60)
-    composer.show()
-    qtbot.waitExposed(composer)
+    with qtbot.waitExposed(composer, timeout=60_000):
+        composer.show()
     return composer
 
 

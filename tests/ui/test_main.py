@@ -14,7 +14,7 @@ import pytest
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 
-WAIT = 30.0
+WAIT = 60.0
 
 
 @pytest.fixture
@@ -47,12 +47,12 @@ def test_a_signal_closes_the_window_and_the_worker(program: psutil.Popen, number
     program.send_signal(number)
     _, errors = program.communicate(timeout=WAIT)
     assert (program.returncode, errors) == (0, b"")
-    psutil.wait_procs([worker], timeout=5)
+    psutil.wait_procs([worker], timeout=WAIT)
     assert not worker.is_running()
 
 
 def test_kill_of_the_window_leaves_no_worker(program: psutil.Popen) -> None:
     worker = worker_of(program)
     program.kill()
-    psutil.wait_procs([worker], timeout=5)
+    psutil.wait_procs([worker], timeout=WAIT)
     assert not worker.is_running()

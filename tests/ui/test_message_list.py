@@ -39,8 +39,8 @@ def messages(theme: Theme, qtbot: QtBot) -> MessageList:
     view = MessageList(theme)
     qtbot.addWidget(view)
     view.resize(800, 600)
-    view.show()
-    qtbot.waitExposed(view)
+    with qtbot.waitExposed(view, timeout=60_000):
+        view.show()
     return view
 
 

@@ -112,8 +112,8 @@ def test_nothing_is_read_or_fetched(theme: Theme, qtbot: QtBot, monkeypatch: pyt
         )
         body.finish()
         body.resize(600, body.fit(600))
-        body.show()
-        qtbot.waitExposed(body)
+        with qtbot.waitExposed(body, timeout=60_000):
+            body.show()
         body.grab()
         with pytest.raises(TimeoutError):
             server.accept()
@@ -215,8 +215,8 @@ def test_half_a_fence_leaves_no_empty_text_behind(theme: Theme, qtbot: QtBot) ->
 def test_the_height_is_right_before_it_is_shown(view: ProseView, qtbot: QtBot) -> None:
     view.show_blocks(prose("A sentence that fits in one line when there is room for it."), [])
     hidden = view.fit(700)
-    view.show()
-    qtbot.waitExposed(view)
+    with qtbot.waitExposed(view, timeout=60_000):
+        view.show()
     assert view.fit(700) == hidden
     assert hidden < 40
 

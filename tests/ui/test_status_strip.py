@@ -23,8 +23,8 @@ def strip(theme: Theme, qtbot: QtBot) -> StatusStrip:
     strip = StatusStrip(theme)
     qtbot.addWidget(strip)
     strip.resize(900, 32)
-    strip.show()
-    qtbot.waitExposed(strip)
+    with qtbot.waitExposed(strip, timeout=60_000):
+        strip.show()
     return strip
 
 
