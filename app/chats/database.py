@@ -58,18 +58,25 @@ class FoundText(Struct, frozen=True):
 class Database:
     """The open file. ``write`` belongs to one thread; reading may be done from any."""
 
-    def __init__(self, path: Path, migrations: Sequence[Migration] = MIGRATIONS) -> None:
-        """Opens or makes the file and migrates it, keeping a copy of the old one. Raises ChatsError,
-        after which the file is as it was."""
+    def __init__(
+        self, path: Path, migrations: Sequence[Migration] = MIGRATIONS, *, read_only: bool = False
+    ) -> None:
+        """Opens or makes the file and migrates it, keeping a copy of the old one. ``read_only`` touches
+        nothing, for a file that cannot be written and so is of this version. Raises ChatsError, after
+        which the file is as it was."""
         self.path = path
+        self._read_only = read_only
         self._read_lock = threading.Lock()
         self._search_lock = threading.Lock()
         self._search: sqlite3.Connection | None = None
-        self._write = _connect(path)
+        self._write = _connect(path, read_only)
         try:
             with _sorted():
-                self._prepare(migrations)
-            self._read = _connect(path)
+                if read_only:
+                    self._check_version(migrations)
+                else:
+                    self._prepare(migrations)
+            self._read = _connect(path, read_only)
         except BaseException:
             self._write.close()
             raise
@@ -156,7 +163,7 @@ class Database:
             running.interrupt()
         with self._search_lock, _sorted():
             if self._search is None:
-                self._search = _connect(self.path)
+                self._search = _connect(self.path, self._read_only)
             try:
                 return _search(self._search, query, most)
             except sqlite3.OperationalError as error:
@@ -189,6 +196,10 @@ class Database:
         if version < newest:
             self._migrate(version, migrations)
         db.execute("SELECT count(*) FROM chats").fetchone()
+
+    def _check_version(self, migrations: Sequence[Migration]) -> None:
+        if int(self._write.execute("PRAGMA user_version").fetchone()[0]) != len(migrations):
+            raise ChatsError("read_only", "The file of your chats cannot be written.")
 
     def _check_length(self) -> None:
         """A file that was cut off reads well until its end is needed."""
@@ -232,9 +243,13 @@ def backups(path: Path) -> list[Path]:
     return sorted(found, key=lambda copy: copy.stem[-15:], reverse=True)
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def _connect(path: Path, read_only: bool = False) -> sqlite3.Connection:
+    # SQLite would need to write beside a file in WAL mode even to read it, unless told that nobody writes.
+    name = f"{path.absolute().as_uri()}?mode=ro&immutable=1" if read_only else str(path)
     with _sorted():
-        return sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+        return sqlite3.connect(
+            name, timeout=_BUSY_S, isolation_level=None, check_same_thread=False, uri=read_only
+        )
 
 
 @contextlib.contextmanager

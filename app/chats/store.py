@@ -289,13 +289,8 @@ class ChatStore:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._database, repaired = open_or_repair(path)
             crashed = self._load(self._database)
-        except ChatsError as error:
-            self._go_without(error)
-            return
-        except OSError as error:
-            self._go_without(
-                ChatsError("read_only", f"Your chats cannot be opened: {error.strerror or error}.")
-            )
+        except (ChatsError, OSError) as error:
+            self._go_without(path, error)
             return
         self._writer = Writer(self._write, self._saving_changed)
         self._put(Changes(facts={_RUNNING: "1"}))
@@ -320,11 +315,24 @@ class ChatStore:
         self._facts = database.facts()
         return _RUNNING in self._facts
 
-    def _go_without(self, error: ChatsError) -> None:
-        log.warning("chats are kept in memory only: %s", error.__cause__ or error)
+    def _go_without(self, path: Path, failure: ChatsError | OSError) -> None:
+        """Nothing will be saved; what there is may still be read."""
+        log.warning("chats are kept in memory only: %s", failure.__cause__ or failure)
+        if isinstance(failure, ChatsError):
+            error = failure
+        else:
+            why = failure.strerror or str(failure)
+            error = ChatsError("read_only", f"Your chats cannot be opened: {why}.")
         if self._database is not None:
             self._database.close()
             self._database = None
+        if error.kind == "read_only" and path.is_file():
+            try:
+                self._database = Database(path, read_only=True)
+                self._load(self._database)
+            except ChatsError as reading:
+                log.warning("nor can they be read: %s", reading.__cause__ or reading)
+                self._database = None
         self.problem = error
         self._tell(
             StoreNews(f"{error.message} What you write now is kept until you close Slipstream.", error=error)
