@@ -27,12 +27,14 @@ def graphics(devices: Sequence[Device]) -> tuple[Device, ...]:
 
 def usable_memory(devices: Sequence[Device], loaded: int = 0) -> FreeMemory:
     """What a model may take: of RAM what is free now, of graphics memory what was when ``devices`` were
-    asked. ``loaded`` are bytes of RAM that the present model will give back."""
+    asked, before a model was loaded. ``loaded`` are bytes that the present model will give back: of RAM,
+    where no card has it."""
     # One that tells nothing of its memory may have any.
     used = [device for device in graphics(devices) if device.total]
     if not used:
         return free_memory(loaded=loaded)
-    return free_memory(sum(device.free for device in used), shared=used[0].kind == "igpu", loaded=loaded)
+    shared = used[0].kind == "igpu"
+    return free_memory(sum(device.free for device in used), shared=shared, loaded=loaded if shared else 0)
 
 
 @cache

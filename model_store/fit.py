@@ -185,7 +185,9 @@ def graphics_layers(header: GgufHeader, need: MemoryNeed, free: Sequence[int], b
 
 def free_memory(graphics: int | None = None, *, shared: bool = False, loaded: int = 0) -> FreeMemory:
     """What this machine has free now; ``loaded`` bytes more when the present model has gone."""
-    return FreeMemory(psutil.virtual_memory().available + loaded, graphics, shared)
+    memory = psutil.virtual_memory()
+    # Of a model whose file is mapped, much counts as available already.
+    return FreeMemory(min(memory.total, memory.available + loaded), graphics, shared)
 
 
 def shown_bytes(size: int) -> str:
