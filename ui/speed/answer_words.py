@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from app.protocol import DRAFTERS
 from drafting.statistics import Statistics
 from ui.bidi import visible
 from ui.speed import numbers
@@ -49,7 +50,7 @@ def drafter_words(name: str, stats: Statistics) -> str:
 
 
 def drafters_words(stats: Statistics) -> str:
-    return " ".join(drafter_words(name, stats) for name in by_drafted(stats)) or NOTHING_DRAFTED
+    return " ".join(drafter_words(name, stats) for name in who_drafted(stats)) or NOTHING_DRAFTED
 
 
 def position_words(position: int, drafted: int, accepted: int) -> str:
@@ -74,10 +75,10 @@ def silence_words(stats: Statistics) -> list[str]:
     ]
 
 
-def by_drafted(stats: Statistics) -> list[str]:
-    """The names of those that drafted, who drafted most first."""
-    counts = stats.by_drafter
-    return sorted((name for name in counts if counts[name].drafted), key=lambda n: (-counts[n].drafted, n))
+def who_drafted(stats: Statistics) -> list[str]:
+    """In the order of the chain, which does not change while an answer is written."""
+    drafted = [name for name, counts in stats.by_drafter.items() if counts.drafted]
+    return [name for name in DRAFTERS if name in drafted] + [n for n in drafted if n not in DRAFTERS]
 
 
 def by_position(stats: Statistics) -> list[tuple[int, int]]:

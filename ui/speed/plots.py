@@ -183,9 +183,10 @@ class DrafterBars(Plot):
     """For each drafter what it drafted, an outline, and what of it was accepted, filled."""
 
     _ROW_PX = 24
+    _LEAST_ROWS = 3  # one more that speaks up should not move what is below
 
     def __init__(self, theme: Theme, title: str, help: str, parent: QWidget) -> None:
-        super().__init__(theme, title, help, 3 * self._ROW_PX, parent)
+        super().__init__(theme, title, help, 18 + self._LEAST_ROWS * self._ROW_PX, parent)
         self.drafted = pg.BarGraphItem(x0=[0], width=[0], y=[0], height=_BAR)
         self.accepted = pg.BarGraphItem(x0=[0], width=[0], y=[0], height=_BAR)
         self.plot.addItem(self.drafted)
@@ -200,6 +201,12 @@ class DrafterBars(Plot):
         self, names: Sequence[str], drafted: Sequence[int], accepted: Sequence[int], colours: Sequence[str]
     ) -> None:
         """The first is drawn at the top."""
+        for item in (self.drafted, self.accepted):
+            item.setVisible(bool(names))
+        if not names:  # pyqtgraph needs a pen for the first
+            self.names, self._end = (), 0.0
+            self.plot.getAxis("left").setTicks([[]])
+            return
         y = np.arange(len(names), dtype=float)
         pens = [pg.mkPen(colour, width=1) for colour in colours]
         brushes = [pg.mkBrush(colour) for colour in colours]
@@ -208,15 +215,15 @@ class DrafterBars(Plot):
             x0=x0, width=list(drafted), y=y, pens=pens, brushes=[pg.mkBrush(None)] * len(names)
         )
         self.accepted.setOpts(x0=x0, width=list(accepted), y=y, pens=pens, brushes=brushes)
-        end = round_end(float(max(drafted, default=1)), 10.0)
+        end = round_end(float(max(drafted)), 10.0)
         if (self.names, self._end) != (tuple(names), end):
             self.names, self._end = tuple(names), end
             axis = self.plot.getAxis("left")
             axis.setTicks([list(enumerate(names))])
-            widest = max((self.fontMetrics().horizontalAdvance(name) for name in names), default=0)
+            widest = max(self.fontMetrics().horizontalAdvance(name) for name in names)
             axis.setWidth(max(_AXIS_PX, widest + 8))
-            self.plot.setFixedHeight(18 + self._ROW_PX * max(1, len(names)))
-            rows = max(1, len(names))
+            rows = max(self._LEAST_ROWS, len(names))
+            self.plot.setFixedHeight(18 + self._ROW_PX * rows)
             self.plot.setRange(xRange=(0, end * 1.02), yRange=(-0.5, rows - 0.5), padding=0)
             self.plot.getAxis("bottom").setTicks([[(x, f"{x:,.0f}") for x in (0, end / 2, end)]])
 

@@ -37,6 +37,7 @@ class SpeedPanel(QFrame):
         self._message: Message | None = None  # an earlier answer that is looked at
         self._marked: Point | None = None
         self._due = False
+        self._listening = False
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self._waited)
@@ -149,19 +150,30 @@ class SpeedPanel(QFrame):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        self._session.numbers_changed.connect(self._numbers_changed)
-        self._session.added.connect(self._added)
-        self._session.replaced.connect(self.show_latest)
+        self._listen(True)
         self._show_now()
 
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
-        self._session.numbers_changed.disconnect(self._numbers_changed)
-        self._session.added.disconnect(self._added)
-        self._session.replaced.disconnect(self.show_latest)
+        self._listen(False)
         self._timer.stop()
         self._due = False
         self._message = None
+
+    def _listen(self, wanted: bool) -> None:
+        """Only while it is seen. Qt may hide what was never shown, and show what is."""
+        if wanted == self._listening:
+            return
+        self._listening = wanted
+        for signal, slot in (
+            (self._session.numbers_changed, self._numbers_changed),
+            (self._session.added, self._added),
+            (self._session.replaced, self.show_latest),
+        ):
+            if wanted:
+                signal.connect(slot)
+            else:
+                signal.disconnect(slot)
 
     def _added(self, message: Message) -> None:
         if message.in_progress:
@@ -227,7 +239,7 @@ class SpeedPanel(QFrame):
             curve.tell(shown(values[-1] if values else None), answer_words.course_words(points, value, shown))
 
     def _show_bars(self, stats: Statistics) -> None:
-        names = answer_words.by_drafted(stats)
+        names = answer_words.who_drafted(stats)
         counts = [stats.by_drafter[name] for name in names]
         dark = self._theme.tokens.dark
         self.by_drafter.show_bars(
@@ -268,7 +280,7 @@ class SpeedPanel(QFrame):
             curve.show_mark(None if point is None else point.end)
 
     def _over_drafters(self, place: QPointF | None, at: QPoint) -> None:
-        names = answer_words.by_drafted(self.stats)
+        names = answer_words.who_drafted(self.stats)
         row = -1 if place is None else round(place.y())
         if 0 <= row < len(names):
             self.by_drafter.say(answer_words.drafter_words(names[row], self.stats), at)

@@ -42,9 +42,9 @@ def test_drafters_and_places_in_words() -> None:
     stats.record_draft("cache", 3, 1)
     stats.record_draft("cache", 1, 1)
     stats.record_draft("map-k", 6, 3)
-    assert answer_words.by_drafted(stats) == ["map-k", "cache"]
+    assert answer_words.who_drafted(stats) == ["cache", "map-k"]
     assert answer_words.drafters_words(stats) == (
-        "map-k: 6 tokens in 1 draft, 3 accepted (50 %). cache: 4 tokens in 2 drafts, 2 accepted (50 %)."
+        "cache: 4 tokens in 2 drafts, 2 accepted (50 %). map-k: 6 tokens in 1 draft, 3 accepted (50 %)."
     )
     assert answer_words.by_position(stats) == [(3, 3), (2, 1), (2, 1), (1, 0), (1, 0), (1, 0)]
     assert answer_words.positions_words(stats).startswith(
