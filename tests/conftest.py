@@ -12,6 +12,13 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 import psutil
 import pytest
+from hypothesis import HealthCheck, settings
+
+# How long an example takes says something of the machine, not of the code.
+settings.register_profile(
+    "patient", parent=settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("patient")
 
 _GRACE = 20.0  # seconds for what is already ending, on a busy machine
 
