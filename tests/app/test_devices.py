@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -11,9 +12,12 @@ import pytest
 from app.devices import ask_devices, graphics, usable_memory
 from app.fake_script import FakeScript
 from app.gpu_layers import gpu_layers, known_devices
-from app.protocol import Device, EngineOptions
+from app.llama_model import LlamaModel
+from app.protocol import Device, EngineOptions, Load
+from app.weights import load_weights
 from model_store.check import read_model_file
 from model_store.starter import starter_path
+from native.model import Model
 from tests.models.eagle3 import write_eagle3
 from tests.session import fake_command
 from tests.tiny_gguf import Tiny, write_llama
@@ -112,6 +116,23 @@ def test_a_person_hears_of_layers_without_room(model: Path) -> None:
     )
     some = {layers(model, card(SPARE + kib * 1024), CPU)[0] for kib in range(0, 16384, 100)}
     assert some == {0, 1, 2, 3, 4, -1}
+
+
+def test_a_model_is_loaded_with_as_many(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def load(path: Path, options: EngineOptions, *args: Any, **named: Any) -> Model:
+        asked.append(options.n_gpu_layers)
+        return load_weights(path, options, *args, **named)
+
+    monkeypatch.setattr("app.llama_model.known_devices", lambda: (card(SPARE),))
+    monkeypatch.setattr("app.llama_model.load_weights", load)
+    loaded = LlamaModel(Load(request_id=1, model_path=str(model)), lambda fraction: True)
+    try:
+        assert asked == [0]
+        assert "There is room for 0 of 5 layers on A card" in loaded.report.notices[0]
+    finally:
+        loaded.close()
 
 
 def test_what_was_asked_for_is_done(model: Path) -> None:
