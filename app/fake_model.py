@@ -54,6 +54,7 @@ class FakeModel:
 
     def __init__(self, script: FakeScript, request: Load, progress: Callable[[float], bool]) -> None:
         self.n_ctx = script.n_ctx
+        self._options = request.options
         self._replies: Iterator[FakeReply] = itertools.cycle(script.replies)
         self._stop = threading.Event()
         self._ids: dict[str, int] = {}
@@ -108,15 +109,25 @@ class FakeModel:
         return self
 
     def prepare(self, request: Generate) -> Prepared:
-        prompt = request.messages[-1].content
+        prompt = request.messages[-1].content if request.prompt is None else request.prompt
         self._reply = next(self._replies)
-        pieces = self._reply.pieces or cut(self._reply.text.replace("{prompt}", prompt))
+        pieces = self._reply.pieces or cut(self._said(request).replace("{prompt}", prompt))
         self._lines = [self._id(piece) for piece in pieces] + [_END]
-        tokens = [self._id(piece) for m in request.messages for piece in cut(f"<{m.role}>{m.content}</>")]
+        said = [f"<{m.role}>{m.content}</>" for m in request.messages] or [prompt]
+        tokens = [self._id(piece) for text in said for piece in cut(text)]
         if (begun := request.begun) is not None:
             tokens += [self._id(piece) for piece in cut(f"<assistant>{begun.reasoning}{begun.text}")]
         self._n_prompt = len(tokens)
         return Prepared(tokens=tokens, end_tokens=frozenset([_END]), stops=request.stop)
+
+    def _said(self, request: Generate) -> str:
+        """The reply's text; in it stands, where it is asked for, what the worker was told."""
+        text = self._reply.text
+        asked = {"{sampling}": request.sampling, "{drafting}": request.drafting, "{options}": self._options}
+        for place, told in asked.items():
+            if place in text:
+                text = text.replace(place, msgspec.json.encode(told).decode())
+        return text
 
     def source(self, sampling: SamplingParams, prepared: Prepared) -> FakeModel:
         return self

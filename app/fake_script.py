@@ -15,7 +15,8 @@ class FakeReply(Struct, frozen=True, kw_only=True):
     """One scripted answer.
 
     ``text`` is cut into tokens of about four characters unless ``pieces`` gives them; "{prompt}" in
-    it stands for the last user message. ``drafts`` is a cycle of (drafted, accepted) per target
+    it stands for the last user message, and "{sampling}", "{drafting}" and "{options}" for what the worker
+    was told of them, as JSON. ``drafts`` is a cycle of (drafted, accepted) per target
     pass, shown under the names in ``drafters`` in turn; ``link_fail`` is raised by the drafter from
     its third call on. ``crash`` happens before token ``at``;
     ``fail`` raises an engine error there.

@@ -19,6 +19,7 @@ from app.speed_history import SpeedHistory
 from tests.ui.conftest import MakeWindow, settings_form
 from ui.main_window import CHATS, MainWindow
 from ui.rail import WIDTH
+from ui.settings.special_editors import ModeChoice
 
 WAIT = 15_000
 
@@ -70,8 +71,9 @@ def test_types_sends_sees_text_and_numbers_change_and_stops(make_window: MakeWin
 def test_drafting_off_is_said_and_changes_the_numbers(make_window: MakeWindow, qtbot: QtBot) -> None:
     window = make_window(FakeReply(text="some words here", drafts=((3, 3),)))
     ready(window, qtbot)
-    box = settings_form(window).controls["drafting"]
-    qtbot.mouseClick(box, Qt.MouseButton.LeftButton, pos=box.rect().center())
+    mode = settings_form(window).controls["drafting"]
+    assert isinstance(mode, ModeChoice)
+    qtbot.mouseClick(mode.buttons["off"], Qt.MouseButton.LeftButton)
     assert window.chat.strip.words.whole == "Drafting off in settings"
     assert SettingsFile().load().drafting is False
     window.show_page(CHATS)

@@ -20,13 +20,13 @@ class LearningControl(QWidget):
 
     def __init__(self, theme: Theme, learns: bool, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.button = QPushButton("Forget", self)
+        self.button.setToolTip("Delete what was learned from answers so far, with all models.")
+        self.button.clicked.connect(self._forget)
         self.switch = Switch(theme, self)
         self.switch.setAccessibleName("Learn from my answers")
         self.switch.setChecked(learns)
         self.switch.toggled.connect(self.changed)
-        self.button = QPushButton("Forget", self)
-        self.button.setToolTip("Delete what was learned from answers so far, with all models")
-        self.button.clicked.connect(self._forget)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(12)

@@ -52,7 +52,7 @@ class SettingRow(QFrame):
         self.wanted = True
         """Whether it matters now; a search does not show what does not."""
         self._theme = theme
-        self._help = words.help
+        self._title, self._help = words.title, words.help
         self._found: tuple[str, ...] = ()
         self.is_found = True
         """Whether the last search, if there was one, found it."""
@@ -87,7 +87,11 @@ class SettingRow(QFrame):
 
     def explain(self, help: str) -> None:
         """Other help than the declared one."""
-        self._help = help
+        self.show_words(self._title, help)
+
+    def show_words(self, title: str, help: str) -> None:
+        """Other words than the declared ones."""
+        self._title, self._help = title, help
         self._explain_control()
         self._show_words()
 
@@ -107,7 +111,7 @@ class SettingRow(QFrame):
     def search(self, found: Sequence[str], group: str) -> bool:
         """Mark the casefolded words ``found`` and say whether all of them occur in this row, or in the
         title of its group."""
-        text = f"{self.words.title} {self._help} {self._keywords} {group}".casefold()
+        text = f"{self._title} {self._help} {self._keywords} {group}".casefold()
         matches = all(word in text for word in found)
         self.is_found = matches
         self._found = tuple(found) if matches else ()
@@ -143,13 +147,13 @@ class SettingRow(QFrame):
     def _explain_control(self) -> None:
         control = self.control
         help = f"{self._help} A change {RELOADS}." if self.words.reloads else self._help
-        control.setAccessibleName(self.words.title)
+        control.setAccessibleName(self._title)
         control.setAccessibleDescription(help)
         if not control.toolTip() or self.words.control != "file":
             control.setToolTip(help)
         explain = getattr(control, "explain", None)
         if explain is not None:
-            explain(self.words.title, help)
+            explain(self._title, help)
 
     def refresh(self) -> None:
         """Take on colours and sizes of the theme."""
@@ -164,7 +168,7 @@ class SettingRow(QFrame):
     def _show_words(self) -> None:
         tokens = self._theme.tokens
         mark = f' <span style="color: {tokens.muted}">· {RELOADS}</span>' if self.words.reloads else ""
-        self.title.setText(self._marked(self.words.title) + mark)
+        self.title.setText(self._marked(self._title) + mark)
         self.explanation.setText(self._marked(self._help))
 
     def _marked(self, text: str) -> str:

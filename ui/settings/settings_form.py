@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,9 @@ _DEFAULTS = Settings()
 AUTO_HELP = "Who may guess; auto takes whichever guess is expected to pay most."
 
 
+Rows = Mapping[str, Sequence[Callable[[QWidget], SettingRow]]]
+
+
 class SettingsForm(QWidget):
     """``changed`` carries the new settings; typed values are sent once they have settled. ``reached``
     names the group that is at the top now."""
@@ -46,10 +49,13 @@ class SettingsForm(QWidget):
         models_folder: Path,
         templates: Callable[[], list[str]],
         parent: QWidget | None = None,
+        *,
+        first: Rows | None = None,
+        last: Rows | None = None,
     ) -> None:
+        """``first`` and ``last`` make rows that are no setting, at the ends of their groups."""
         super().__init__(parent)
         self.settings = settings
-        self.rows: list[SettingRow] = []
         self.controls: dict[str, QWidget] = {}
         self.sections: dict[str, QLabel] = {}
         self._theme = theme
@@ -58,15 +64,14 @@ class SettingsForm(QWidget):
         self._report: ModelReport | None = None
         self._pending: dict[str, Any] = {}  # what the session has not heard of yet
         self._row_of: dict[str, SettingRow] = {}
-        self._group_of: dict[SettingRow, str] = {}
+        self._rows_in: dict[str, list[SettingRow]] = {group.name: [] for group in GROUPS}
         self._settle = QTimer(self)
         self._settle.setSingleShot(True)
         self._settle.setInterval(_SETTLE_MS)
         self._settle.timeout.connect(self._send)
-        self._columns: dict[str, QVBoxLayout] = {}
         self.column = WideColumn(theme, self)
         self.area = QScrollArea(self)
-        self._draw()
+        self._draw(first or {}, last or {})
         self.area.setWidgetResizable(True)
         self.area.setWidget(self.column)
         self.area.verticalScrollBar().valueChanged.connect(self._scrolled)
@@ -80,7 +85,8 @@ class SettingsForm(QWidget):
 
     # ---- drawing
 
-    def _draw(self) -> None:
+    def _draw(self, first: Rows, last: Rows) -> None:
+        """From top to bottom, which is the order in which Tab comes to what was made."""
         declared = declarations(Settings)
         for group in GROUPS:
             title = QLabel(group.title, self.column)
@@ -89,13 +95,14 @@ class SettingsForm(QWidget):
             title.setIndent(0)
             self.sections[group.name] = title
             self.column.rows.addWidget(title)
-            column = self._columns[group.name] = QVBoxLayout()
-            column.setSpacing(0)
-            self.column.rows.addLayout(column)
+            for make in first.get(group.name, ()):
+                self._add(group.name, make(self.column))
             for words in declared.values():
                 if words.group == group.name and words.part_of is None:
                     names = [each.name for each in declared.values() if each.part_of == words.name]
                     self._setting(words, (words.name, *names))
+            for make in last.get(group.name, ()):
+                self._add(group.name, make(self.column))
         self.column.rows.addStretch(1)
 
     def _setting(self, words: Declared, names: tuple[str, ...]) -> None:
@@ -116,13 +123,16 @@ class SettingsForm(QWidget):
         for name in names:
             self._row_of[name] = row
         self.controls[words.name] = row.control
-        self.add_row(words.group, row)
+        self._add(words.group, row)
 
-    def add_row(self, group: str, row: SettingRow, *, first: bool = False) -> None:
-        """Rows that are no setting have their place in a group, too."""
-        self.rows.insert(0 if first else len(self.rows), row)
-        self._group_of[row] = group
-        self._columns[group].insertWidget(0 if first else -1, row)
+    def _add(self, group: str, row: SettingRow) -> None:
+        self._rows_in[group].append(row)
+        self.column.rows.addWidget(row)
+
+    @property
+    def rows(self) -> list[SettingRow]:
+        """From top to bottom."""
+        return [row for rows in self._rows_in.values() for row in rows]
 
     def _editor(self, words: Declared, parent: QWidget) -> Editor:
         """Most controls come from the declaration alone."""
@@ -245,11 +255,11 @@ class SettingsForm(QWidget):
         found = text.casefold().split()
         titles = {group.name: group.title for group in GROUPS}
         shown = dict.fromkeys(titles, 0)
-        for row in self.rows:
-            group = self._group_of[row]
-            matches = row.search(found, titles[group])
-            row.setVisible(matches and row.wanted)
-            shown[group] += matches and row.wanted
+        for group, rows in self._rows_in.items():
+            for row in rows:
+                matches = row.search(found, titles[group])
+                row.setVisible(matches and row.wanted)
+                shown[group] += matches and row.wanted
         for name, section in self.sections.items():
             section.setVisible(shown[name] > 0)
         self.area.verticalScrollBar().setValue(0)

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QCloseEvent, QKeyEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QCloseEvent, QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app import paths
 from app.chat_template import builtin_names
 from app.settings import GROUPS, Settings
-from ui.icons import icon
 from ui.session import Session
 from ui.settings.engine_row import EngineRow
 from ui.settings.exchange_row import ExchangeRow
 from ui.settings.group_list import GroupList
 from ui.settings.hub_token_row import HubTokenRow
+from ui.settings.setting_row import SettingRow
 from ui.settings.settings_form import SettingsForm
 from ui.settings.storage_rows import DiskUseRow, PlaceRow
 from ui.theme import MEASURE, Theme
+from ui.widgets.search_field import SearchField
 from ui.widgets.undo_line import UndoLine
 
 _WIDE_PX = 880
 _LEFT, _GAP = 16, 24
+_PLACES = {"Chats": paths.data_dir, "Settings file": paths.config_dir, "Logs": paths.log_dir}
 _HOLDS = "Changes hold from the next message on."
 _STALE = "These changes need the model to be loaded again; that is done before the next answer."
 _DUE = "The model is loaded again as soon as this answer has ended."
@@ -36,7 +40,6 @@ class SettingsPage(QWidget):
         self._build()
         self._connect()
         self._engine_changed()
-        self._colour()
 
     def start_search(self) -> None:
         self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
@@ -48,16 +51,9 @@ class SettingsPage(QWidget):
         theme, session = self._theme, self._session
         self.title = QLabel("Settings", self)
         self.title.setProperty("role", "title")
-        self.search = QLineEdit(self)
-        self.search.setProperty("look", "search")
-        self.search.setPlaceholderText("Search settings")
-        self.search.setAccessibleName("Search settings")
+        self.search = SearchField(theme, "Search settings", self)
         self.search.setToolTip("Words in the names and the help of settings (Ctrl+F).")
-        self.search.setClearButtonEnabled(True)
         self.search.setMaximumWidth(MEASURE)
-        self._glass = self.search.addAction(
-            icon("search", theme.tokens.muted), QLineEdit.ActionPosition.LeadingPosition
-        )
         head = QHBoxLayout()
         head.setContentsMargins(_GAP, 16, _GAP, 8)
         head.setSpacing(_GAP)
@@ -67,20 +63,19 @@ class SettingsPage(QWidget):
         self.groups = GroupList(theme, GROUPS, self)
         state = session.controller.state
         model = state.report.path if state.report else state.wanted
-        self.form = SettingsForm(theme, session.settings, model, session.models_folder(), builtin_names, self)
-        self.form.add_row("engine", EngineRow(theme, session, self.form.column), first=True)
-        self.token = HubTokenRow(theme, self.form.column)
-        self.form.add_row("storage", self.token)
-        for name, folder in (
-            ("Chats", paths.data_dir()),
-            ("Settings file", paths.config_dir()),
-            ("Logs", paths.log_dir()),
-        ):
-            self.form.add_row("storage", PlaceRow(theme, name, folder, self.form.column))
-        self.disk_use = DiskUseRow(theme, session.models_folder, self.form.column)
-        self.form.add_row("storage", self.disk_use)
-        self.exchange = ExchangeRow(theme, lambda: self.form.settings, self.form.column)
-        self.form.add_row("all", self.exchange)
+        self.form = SettingsForm(
+            theme,
+            session.settings,
+            model,
+            session.models_folder(),
+            builtin_names,
+            self,
+            first={"engine": [lambda parent: EngineRow(theme, session, parent)]},
+            last={
+                "storage": [self._token_row, *map(self._place_row, _PLACES), self._disk_use_row],
+                "all": [self._exchange_row],
+            },
+        )
         self.nothing = QLabel(self)
         self.nothing.setProperty("role", "muted")
         self.nothing.setTextFormat(Qt.TextFormat.PlainText)
@@ -106,6 +101,21 @@ class SettingsPage(QWidget):
         column.addLayout(body, 1)
         column.addLayout(below)
         column.addWidget(self._foot())
+
+    def _token_row(self, parent: QWidget) -> SettingRow:
+        self.token = HubTokenRow(self._theme, parent)
+        return self.token
+
+    def _place_row(self, title: str) -> Callable[[QWidget], SettingRow]:
+        return lambda parent: PlaceRow(self._theme, title, _PLACES[title](), parent)
+
+    def _disk_use_row(self, parent: QWidget) -> SettingRow:
+        self.disk_use = DiskUseRow(self._theme, self._session.models_folder, parent)
+        return self.disk_use
+
+    def _exchange_row(self, parent: QWidget) -> SettingRow:
+        self.exchange = ExchangeRow(self._theme, lambda: self.form.settings, parent)
+        return self.exchange
 
     def _foot(self) -> QFrame:
         foot = QFrame(self)
@@ -137,10 +147,6 @@ class SettingsPage(QWidget):
         self.undo.undone.connect(self._undo)
         session.settings_changed.connect(self._settings_changed)
         session.engine_changed.connect(self._engine_changed)
-        self._theme.changed.connect(self._colour)
-
-    def _colour(self) -> None:
-        self._glass.setIcon(icon("search", self._theme.tokens.muted))
 
     # ---- what a person does
 
@@ -160,12 +166,6 @@ class SettingsPage(QWidget):
         if self._before is not None:
             self._session.apply(self._before, later=True)
             self._before = None
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() == Qt.Key.Key_Escape and self.search.hasFocus() and self.search.text():
-            self.search.clear()
-        else:
-            super().keyPressEvent(event)
 
     # ---- what the session says
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QKeyCombination, QSignalBlocker, Qt, Signal
-from PySide6.QtGui import QKeySequence
+from PySide6.QtCore import QEvent, QKeyCombination, QSignalBlocker, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QGridLayout, QKeySequenceEdit, QLabel, QWidget
 
 from app.shortcuts import ACTIONS, Action, chosen_keys, conflict, with_keys
@@ -15,6 +15,17 @@ _MODIFIERS = (
     Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.AltModifier | Qt.KeyboardModifier.MetaModifier
 )
 _KEYS_PX = 168
+
+
+class KeysEdit(QKeySequenceEdit):
+    """Tab leads on, it is no shortcut."""
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
+            held = event.modifiers() & ~Qt.KeyboardModifier.ShiftModifier
+            if event.key() in (Qt.Key.Key_Tab, Qt.Key.Key_Backtab) and not held:
+                return self.focusNextPrevChild(event.key() == Qt.Key.Key_Tab)
+        return super().event(event)
 
 
 class ShortcutList(QWidget):
@@ -63,7 +74,7 @@ class ShortcutList(QWidget):
         policy = back.sizePolicy()
         policy.setRetainSizeWhenHidden(True)
         back.setSizePolicy(policy)
-        edit = QKeySequenceEdit(self)
+        edit = KeysEdit(self)
         edit.setMaximumSequenceLength(1)
         edit.setClearButtonEnabled(True)
         edit.setAccessibleName(f"Keys for {action.title}")
