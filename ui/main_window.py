@@ -215,7 +215,7 @@ class MainWindow(QMainWindow):
     def _find(self) -> None:
         page = self.stack.currentWidget()
         if isinstance(page, Searchable):
-            page.find()
+            page.start_search()
 
     def _escape(self) -> None:
         if self.stack.currentWidget() is self.chat:

@@ -40,7 +40,7 @@ class ModelsPage(QWidget):
         theme.changed.connect(self._colour)
         self._colour()
 
-    def find(self) -> None:  # type: ignore[override]
+    def start_search(self) -> None:
         """Put the focus where the search is typed."""
         self.search.setFocus()
         self.search.selectAll()

@@ -9,5 +9,5 @@ from typing import Protocol, runtime_checkable
 class Searchable(Protocol):
     """A page with something to search in it."""
 
-    def find(self) -> None:
+    def start_search(self) -> None:
         """Put the focus where the search is typed."""
