@@ -68,3 +68,13 @@ def test_a_few_to_begin_with_are_of_different_sizes(free: float, names: list[str
 def test_graphics_memory_counts() -> None:
     [best, *_] = suggestions(ENTRIES, FreeMemory(2 * GB, 12 * GB))
     assert (best.entry.id, best.fit.verdict) == ("l1", "fits")
+
+
+def test_a_processor_alone_gets_what_it_computes_briskly_first() -> None:
+    large = entry("xl", "large", 20)
+    found = suggestions((*ENTRIES, large), FreeMemory(64 * GB))
+    assert [each.entry.id for each in found] == ["m2", "m1", "s2", "s1", "l1", "xl"]
+    assert "answers may come slowly" in found[-1].fit.words
+    assert "slowly" not in found[0].fit.words
+    [best, *_] = suggestions((*ENTRIES, large), FreeMemory(64 * GB, 24 * GB))
+    assert best.entry.id == "xl"

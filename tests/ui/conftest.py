@@ -14,6 +14,7 @@ from pytestqt.qtbot import QtBot
 
 from app.fake_script import FakeReply, FakeScript
 from app.settings import Settings, SettingsFile
+from tests.model_store.conftest import local_hub as local_hub  # a fixture for these tests too
 from ui.main_window import SETTINGS, MainWindow
 from ui.settings.settings_form import SettingsForm
 from ui.settings.settings_page import SettingsPage

@@ -24,6 +24,7 @@ from ui.chat.side_frame import SideFrame
 from ui.chat.sidebar import Sidebar
 from ui.chat.sidebar_control import SidebarControl
 from ui.chat.view import Problem
+from ui.chat.welcome_control import WelcomeControl
 from ui.models.model_picker import ModelPicker
 from ui.session import Session
 from ui.shell.regions import mark_region
@@ -98,6 +99,7 @@ class ChatPage(QWidget):
             self.pages.setCurrentWidget(self.messages)
         self.composer = Composer(self._theme, self.main)
         self.empty.chosen.connect(self.composer.set_text)
+        self._welcome = WelcomeControl(self._theme, self._session, self.empty)
         self.composer.sent.connect(self._send)
         self.composer.stopped.connect(self.controller.stop)
         self.composer.edit_last.connect(self._edit_last)

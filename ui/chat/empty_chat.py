@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
 
 from ui import theme as measures
 
@@ -67,11 +76,14 @@ class EmptyChat(QWidget):
             button.clicked.connect(lambda _=False, prompt=prompt: self.chosen.emit(prompt))
             column.addWidget(button)
             self.buttons.append(button)
+        self._column = column
         middle = QWidget(self)
         middle.setLayout(column)
         middle.setMaximumWidth(measures.MEASURE // 2)
         middle.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
-        outer = QVBoxLayout(self)
+        inner = QWidget(self)
+        inner.setObjectName("column")
+        outer = QVBoxLayout(inner)
         outer.setContentsMargins(16, 16, 16, 16)
         outer.addStretch(2)
         row = QHBoxLayout()
@@ -80,3 +92,17 @@ class EmptyChat(QWidget):
         row.addStretch(1)
         outer.addLayout(row)
         outer.addStretch(3)
+        area = QScrollArea(self)  # a low window stays possible
+        area.setWidgetResizable(True)
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setWidget(inner)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.addWidget(area)
+
+    def add_section(self, section: QWidget) -> None:
+        """Something more to begin with, below the prompts."""
+        self._column.addSpacing(12)
+        self._column.addWidget(section)

@@ -148,7 +148,7 @@ class DownloadRow(QWidget):
             self.button.setAccessibleName(f"{ACTION_WORDS[self._action]}: {job.title}")
         self.button.setVisible(job.state != "complete")
         ended = job.state == "complete"
-        self.cancel.setToolTip("Take off the list" if ended else "Cancel, and delete what has come")
+        self.cancel.setToolTip("Take off the list" if ended else "Cancel, and delete what is unfinished")
         self.cancel.setAccessibleName(f"{'Take off the list' if ended else 'Cancel'}: {job.title}")
 
     def _number(self) -> QLabel:

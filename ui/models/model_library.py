@@ -24,7 +24,9 @@ class ModelLibrary(QObject):
     """``readiness`` says how a model will run; it is asked on the thread."""
 
     changed = Signal()
+    listed = Signal()  # everything was read, whether or not anything changed
     _listed = Signal(list)
+    _done = Signal()
     _described = Signal(object)  # a dict whose keys are no strings
 
     def __init__(
@@ -45,6 +47,7 @@ class ModelLibrary(QObject):
         self.starter = self._starter.path if self._starter is not None else None
         self._listed.connect(self._take, Qt.ConnectionType.QueuedConnection)
         self._described.connect(self._take_ready, Qt.ConnectionType.QueuedConnection)
+        self._done.connect(self.listed, Qt.ConnectionType.QueuedConnection)
 
     def chat_models(self) -> list[ModelEntry]:
         """Those that can answer, and those that could if something were not wrong; the starter first."""
@@ -63,6 +66,7 @@ class ModelLibrary(QObject):
     def _scan(self, folder: Path, describe: bool) -> None:
         entries = local_models(folder, lambda part: self._listed.emit(list(part.entries)), self._starter)
         self._listed.emit(entries)
+        self._done.emit()
         if not describe or self._readiness is None:
             return
         ready: dict[Path, Readiness] = {}

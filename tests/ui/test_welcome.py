@@ -1,0 +1,121 @@
+"""The first minute: three models of the catalogue in the empty chat, and getting one there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from app import paths
+from app.suggestions import first_choices, suggestions
+from model_store.catalog import load_catalog
+from model_store.fit import FreeMemory
+from tests.model_store.local_hub import LocalHub
+from tests.tiny_gguf import Tiny, write_llama
+from tests.ui.conftest import MakeWindow
+from ui.main_window import MainWindow
+from ui.models.models_page import ModelsPage
+from ui.models.welcome import Welcome
+
+WAIT = 30_000
+
+
+@pytest.fixture
+def hub(local_hub: LocalHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LocalHub:
+    """Has every model of the catalogue, each a tiny one under its right name."""
+    monkeypatch.setenv("HF_ENDPOINT", local_hub.url)
+    monkeypatch.setattr("ui.session.Session.free_memory", lambda self: FreeMemory(10_000_000_000))
+    model = write_llama(tmp_path / "target.gguf", Tiny(n_layer=8))
+    for entry in load_catalog(paths.assets_dir() / "catalog.json").entries:
+        if entry.target is not None:
+            local_hub.add(entry.target.repo, {entry.target.file.replace("*", "x"): model})
+    return local_hub
+
+
+def welcome_of(window: MainWindow, qtbot: QtBot) -> Welcome:
+    control = window.chat._welcome
+    qtbot.waitUntil(lambda: control.welcome is not None and control.welcome.isVisible(), timeout=WAIT)
+    assert control.welcome is not None
+    return control.welcome
+
+
+def test_three_models_that_fit_are_offered_without_asking_the_hub(
+    make_window: MakeWindow, qtbot: QtBot, hub: LocalHub
+) -> None:
+    welcome = welcome_of(make_window(), qtbot)
+    catalog = load_catalog(paths.assets_dir() / "catalog.json")
+    wanted = first_choices(suggestions(catalog.entries, FreeMemory(10_000_000_000)))
+    assert [row.title.text() for row in welcome.rows.values()] == [each.entry.title for each in wanted]
+    assert len(welcome.rows) == 3
+    for row in welcome.rows.values():
+        assert row.mark.text == "Fits"
+        assert "10.0 GB are free" in row.mark.toolTip()
+        assert row.button.accessibleName().startswith("Get: ")
+    assert hub.seen == []
+
+
+def test_get_shows_progress_there_and_ends_in_a_chat(
+    make_window: MakeWindow, qtbot: QtBot, hub: LocalHub
+) -> None:
+    window = make_window()
+    welcome = welcome_of(window, qtbot)
+    row = next(iter(welcome.rows.values()))
+    entry = welcome._found[row.view.key].entry
+    assert entry.target is not None
+    hub.file(entry.target.repo, entry.target.file.replace("*", "x")).piece_pause = 0.05
+    height = row.height()
+    qtbot.mouseClick(row.button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: row.button.text() == "Pause" and row.bar.value() > 0, timeout=WAIT)
+    assert row.height() == height
+    qtbot.waitUntil(lambda: row.button.text() == "Chat", timeout=WAIT)
+    qtbot.waitUntil(lambda: bool(window.session.library.entries), timeout=WAIT)
+    assert welcome.isVisible(), "what was got here can be chatted with from here"
+    qtbot.mouseClick(row.button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(
+        lambda: (
+            (report := window.session.controller.state.report) is not None
+            and entry.target is not None
+            and entry.target.repo in report.path
+        ),
+        timeout=WAIT,
+    )
+
+
+def test_the_page_knows_what_was_begun_in_the_chat(
+    make_window: MakeWindow, qtbot: QtBot, hub: LocalHub
+) -> None:
+    window = make_window()
+    welcome = welcome_of(window, qtbot)
+    row = next(iter(welcome.rows.values()))
+    entry = welcome._found[row.view.key].entry
+    assert entry.target is not None
+    hub.file(entry.target.repo, entry.target.file.replace("*", "x")).piece_pause = 0.2
+    qtbot.mouseClick(row.button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: row.button.text() == "Pause", timeout=WAIT)
+    qtbot.mouseClick(welcome.more, Qt.MouseButton.LeftButton)
+    page = window.stack.currentWidget()
+    assert isinstance(page, ModelsPage)
+    qtbot.waitUntil(lambda: row.view.key in page.suggested.group.cards, timeout=WAIT)
+    card = page.suggested.group.cards[row.view.key]
+    assert card.button.text() == "Pause"
+    qtbot.mouseClick(card.button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: row.button.text() == "Resume", timeout=WAIT)
+
+
+def test_whoever_has_models_is_not_welcomed(make_window: MakeWindow, qtbot: QtBot, hub: LocalHub) -> None:
+    paths.models_dir().mkdir(parents=True, exist_ok=True)
+    write_llama(paths.models_dir() / "mine.gguf", Tiny())
+    window = make_window()
+    with qtbot.waitSignal(window.session.library.listed, timeout=WAIT):
+        window.session.library.refresh()
+    assert window.session.library.entries
+    assert window.chat._welcome.welcome is None
+
+
+def test_low_window_stays_possible(make_window: MakeWindow, qtbot: QtBot, hub: LocalHub) -> None:
+    window = make_window()
+    welcome_of(window, qtbot)
+    window.resize(640, 400)
+    assert window.height() <= 420
