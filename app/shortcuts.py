@@ -19,6 +19,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("palette", "Command palette", "Ctrl+K"),
     Action("new_chat", "New chat", "Ctrl+N"),
     Action("search_chats", "Search chats", "Ctrl+Shift+F"),
+    Action("sidebar", "Show or hide the list of chats", "Ctrl+B"),
+    Action("rename_chat", "Rename this chat"),
     Action("stop", "Stop the answer, or back to the chat", "Esc"),
     Action("chats", "Chats", "Ctrl+1"),
     Action("models", "Models", "Ctrl+2"),

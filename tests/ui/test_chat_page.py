@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLineEdit
+from PySide6.QtWidgets import QLineEdit, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.fake_script import FakeReply
+from app.settings import SettingsFile
 from tests.ui.chats import WAIT, answered, fill_home, id_of, open_chat, ready, say, texts, titles, view
 from tests.ui.conftest import MakeWindow
 from ui.main_window import MainWindow
@@ -157,7 +158,7 @@ def test_pinning_folders_and_duplicating_from_the_menu(window: MainWindow, qtbot
     assert titles(window) == ["# Work", "two", "one"]
     choose("one", "Move to folder", "No folder")
     choose("one", "Duplicate")
-    assert sorted(titles(window)) == ["# Today", "# Work", "one", "one", "two"]
+    assert sorted(titles(window)) == ["# Today", "# Work", "one", "one (copy)", "two"]
     assert texts(window) == ["one", "one"]
 
 
@@ -242,6 +243,7 @@ def test_what_was_typed_and_where_one_read_are_kept_for_each_chat(
     messages = window.chat.messages
     qtbot.keyClicks(window.chat.composer.edit, "half a thought")
     messages.setFocus()
+    qtbot.waitUntil(lambda: messages.verticalScrollBar().maximum() > 800, timeout=WAIT)
     for _ in range(3):
         qtbot.keyClick(messages, Qt.Key.Key_PageUp)
     place = messages.place()
@@ -302,3 +304,140 @@ def test_what_was_exported_is_imported_again(window: MainWindow, qtbot: QtBot, t
     path.write_text("no chats here")
     window.chat._sidebar_control.import_file(path)
     qtbot.waitUntil(lambda: window.chat.messages.problem_card() is not None, timeout=WAIT)
+
+
+def test_the_sidebar_is_hidden_and_shown_with_keys(window: MainWindow, qtbot: QtBot) -> None:
+    say(window, qtbot, "one")
+    page = window.chat
+    keys = (Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
+    qtbot.keyClick(page.composer.edit, *keys)
+    assert not page.sidebar.isVisible() and page.main.x() == 0
+    assert not page.header.sidebar_button.isChecked()
+    qtbot.keyClick(page.composer.edit, *keys)
+    assert page.sidebar.isVisible() and page.sidebar.list.hasFocus()
+    qtbot.keyClick(page.sidebar.list, Qt.Key.Key_Escape)
+    assert page.sidebar.isVisible() and page.composer.edit.hasFocus()
+
+
+def test_a_narrow_window_hides_the_sidebar_until_it_is_asked_for(window: MainWindow, qtbot: QtBot) -> None:
+    for text in ("one", "two"):
+        window.session.controller.new_chat()
+        say(window, qtbot, text)
+    page = window.chat
+    window.resize(560, 700)
+    qtbot.waitUntil(lambda: not page.sidebar.isVisible())
+    qtbot.mouseClick(page.header.sidebar_button, Qt.MouseButton.LeftButton)
+    assert page.sidebar.isVisible() and page.main.x() == 0  # over the messages, which do not move
+    open_chat(window, qtbot, "one")
+    assert not page.sidebar.isVisible()
+    page.search_chats()
+    assert page.sidebar.search.hasFocus()
+    qtbot.keyClick(page.sidebar.search, Qt.Key.Key_Escape)
+    assert not page.sidebar.isVisible() and page.composer.edit.hasFocus()
+    window.resize(1200, 700)
+    qtbot.waitUntil(lambda: page.sidebar.isVisible())
+
+
+def test_the_sidebars_width_is_chosen_and_kept(
+    window: MainWindow, make_window: MakeWindow, qtbot: QtBot
+) -> None:
+    window.resize(1200, 700)
+    frame = window.chat.frame
+    width = frame.side_width
+    frame.handle.setFocus()
+    qtbot.keyClick(frame.handle, Qt.Key.Key_Right)
+    assert window.chat.sidebar.width() == frame.side_width > width
+    wider = frame.side_width
+    window.close()
+    assert make_window().chat.frame.side_width == wider
+
+
+def test_options_of_a_chat_hold_for_it_alone(make_window: MakeWindow, qtbot: QtBot) -> None:
+    window = make_window(FakeReply(text="ok"), system_prompt="Be kind.")
+    ready(window, qtbot)
+    say(window, qtbot, "one")
+    page = window.chat
+    qtbot.mouseClick(page.header.options_button, Qt.MouseButton.LeftButton)
+    panel = page._options.panel
+    assert panel is not None and panel.isVisible()
+    assert "Be kind." in panel.prompt.placeholderText()
+    qtbot.keyClicks(panel.prompt, "Be brief.")
+    panel.preset.setCurrentIndex(panel.preset.findData("Precise"))
+    panel.preset.activated.emit(panel.preset.currentIndex())
+    chat = window.session.controller.chat
+    assert chat.preset == "Precise" and chat.sampling.temperature == 0.2
+    panel.boxes["top_k"].setValue(7)
+    assert chat.sampling.top_k == 7 and chat.sampling.temperature == 0.2 and chat.preset is None
+    qtbot.mouseClick(panel.resets["temperature"], Qt.MouseButton.LeftButton)
+    assert chat.sampling.temperature is None
+    assert panel.boxes["temperature"].value() == window.session.settings.temperature
+    window.session.controller.new_chat()
+    assert chat.system_prompt == "Be brief."  # though it was typed a moment ago
+    assert panel.prompt.toPlainText() == ""
+    assert window.session.controller.chat.sampling.is_empty
+    open_chat(window, qtbot, "one")
+    assert panel.prompt.toPlainText() == "Be brief." and panel.boxes["top_k"].value() == 7
+    qtbot.mouseClick(panel.prompt_reset, Qt.MouseButton.LeftButton)
+    assert chat.system_prompt is None and panel.prompt.toPlainText() == ""
+    qtbot.keyClick(panel.prompt, Qt.Key.Key_Escape)
+    assert not panel.isVisible() and page.composer.edit.hasFocus()
+
+
+def test_own_values_are_kept_as_a_preset(window: MainWindow, qtbot: QtBot) -> None:
+    page = window.chat
+    qtbot.mouseClick(page.header.options_button, Qt.MouseButton.LeftButton)
+    panel = page._options.panel
+    assert panel is not None
+    panel.boxes["temperature"].setValue(1.5)
+    panel._keep("  Wild  ")
+    assert panel.preset.currentText() == "Wild" and panel.drop.isVisible()
+    window.session.controller.new_chat()
+    panel.preset.activated.emit(panel.preset.findData("Wild"))
+    assert window.session.controller.chat.sampling.temperature == 1.5
+    qtbot.mouseClick(panel.drop, Qt.MouseButton.LeftButton)
+    assert panel.preset.findData("Wild") == -1
+    assert window.session.controller.chat.sampling.temperature == 1.5
+    panel._keep("precise")
+    assert any("another name" in notice for notice in page.notices())
+
+
+def test_drafted_text_is_shown_on_demand_with_a_legend(make_window: MakeWindow, qtbot: QtBot) -> None:
+    window = make_window(FakeReply(text="some words " * 30, drafts=((4, 3),), drafters=("map-k",)))
+    ready(window, qtbot)
+    say(window, qtbot, "go")
+    page = window.chat
+    assert not page.legend.isVisible()
+    qtbot.mouseClick(page.header.drafts_button, Qt.MouseButton.LeftButton)
+    assert page.legend.isVisible() and "map-k" in page.legend.names
+    assert SettingsFile().load().show_drafts
+    names, y = page.legend.names, page.composer.y()
+    say(window, qtbot, "more")
+    assert (page.legend.names, page.composer.y()) == (names, y)
+    qtbot.mouseClick(page.header.drafts_button, Qt.MouseButton.LeftButton)
+    assert not page.legend.isVisible()
+
+
+def test_everything_on_the_page_has_a_name_and_is_reached_with_tab(window: MainWindow, qtbot: QtBot) -> None:
+    say(window, qtbot, "one")
+    window.activateWindow()
+    window.chat.composer.setFocus()
+    seen: set[QWidget] = set()
+    for _ in range(60):
+        qtbot.keyClick(window, Qt.Key.Key_Tab)
+        focused = window.focusWidget()
+        if focused is not None:
+            seen.add(focused)
+            assert focused.accessibleName() or getattr(focused, "text", str)(), focused
+    page = window.chat
+    wanted = {
+        page.sidebar.search,
+        page.sidebar.more,
+        page.sidebar.list,
+        page.frame.handle,
+        page.header.sidebar_button,
+        page.header.title,
+        page.header.drafts_button,
+        page.header.options_button,
+        page.composer.edit,
+    }
+    assert wanted <= seen, [widget.accessibleName() for widget in wanted - seen]

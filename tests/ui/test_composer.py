@@ -1,12 +1,14 @@
 """Typing a message: Enter, Shift+Enter, input methods, growing (case H08)."""
 
+from pathlib import Path
+
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QMimeData, Qt, QUrl
 from PySide6.QtGui import QInputMethodEvent
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from ui.chat.composer import Composer
+from ui.chat.composer import Composer, local_files
 from ui.theme import Theme
 
 
@@ -89,3 +91,45 @@ def test_up_asks_for_the_last_message_only_when_empty(composer: Composer, qtbot:
     composer.clear()
     qtbot.keyClick(composer.edit, Qt.Key.Key_Up)
     assert asked == [True]
+
+
+def files(*paths: Path) -> QMimeData:
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
+    return data
+
+
+def test_files_that_are_pasted_are_quoted_where_the_cursor_is(composer: Composer, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("alpha\n")
+    (tmp_path / "b.bin").write_bytes(b"\xff\xfe\xff")
+    composer.set_text("Look at")
+    composer.edit.insertFromMimeData(files(tmp_path / "a.txt", tmp_path / "b.bin"))
+    assert composer.text() == "Look at\n`a.txt`:\n\n```txt\nalpha\n```\n"
+    assert composer.hint.text() == "b.bin is not a text file."
+    plain = QMimeData()
+    plain.setText("just text")
+    composer.edit.insertFromMimeData(plain)
+    assert composer.text().endswith("```\njust text")
+
+
+def test_models_are_left_to_the_window(composer: Composer, tmp_path: Path) -> None:
+    assert local_files(files(tmp_path / "m.GGUF", tmp_path / "a.txt")) == [tmp_path / "a.txt"]
+
+
+def test_editing_puts_what_was_typed_aside(composer: Composer, qtbot: QtBot) -> None:
+    drafts: list[str] = []
+    composer.draft_changed.connect(drafts.append)
+    composer.set_text("typed")
+    composer.start_editing("sent once", "Sending makes another version.")
+    assert composer.banner.isVisible() and composer.text() == "sent once"
+    assert composer.banner.accessibleName() == "Sending makes another version."
+    composer.start_editing("another", "The same again.")
+    qtbot.keyClicks(composer.edit, "!")
+    assert drafts == ["typed"]  # what is edited is no draft
+    with qtbot.waitSignal(composer.editing_left):
+        qtbot.keyClick(composer.edit, Qt.Key.Key_Escape)
+    assert composer.text() == "typed" and not composer.banner.isVisible()
+    composer.start_editing("an answer", "Saving.", saves=True)
+    assert composer.button.accessibleName() == "Save"
+    qtbot.mouseClick(composer.cancel, Qt.MouseButton.LeftButton)
+    assert composer.button.accessibleName() == "Send" and composer.text() == "typed"

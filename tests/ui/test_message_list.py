@@ -15,10 +15,10 @@ from PySide6.QtGui import QGuiApplication, QTextCursor, QWheelEvent
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from app.chats.message import Message
 from app.protocol import Piece
 from drafting.statistics import Statistics
-from ui.chat.conversation import Message
-from ui.chat.message_list import MessageList
+from ui.chat.message_list import MessageList, Place
 from ui.chat.prose_view import ProseView
 from ui.theme import Theme
 
@@ -241,3 +241,99 @@ def test_the_time_of_an_update_does_not_grow_with_the_answer(
     early = cost()
     more(messages, streaming, 600)
     assert cost() < 4 * early + 0.002
+
+
+# ---- a reader who is not at the end
+
+
+def chat_of(count: int, text: str = PARAGRAPH * 4) -> list[Message]:
+    return [
+        Message(role="user" if n % 2 == 0 else "assistant", pieces=[Piece(f"{n} {text}")])
+        for n in range(count)
+    ]
+
+
+def top_of(messages: MessageList, message: Message) -> int:
+    """Where it stands in what can be seen."""
+    view = messages.view_of(message)
+    assert view is not None
+    return view.y() - messages.verticalScrollBar().value()
+
+
+def settled(messages: MessageList, qtbot: QtBot) -> None:
+    """What is near is built."""
+
+    def built() -> bool:
+        return not messages._build_timer.isActive() and not any(v.body.building for v in messages.views())
+
+    qtbot.waitUntil(built)
+
+
+def test_a_chat_opens_in_its_middle_and_the_rest_comes_on_demand(messages: MessageList, qtbot: QtBot) -> None:
+    chat = chat_of(2000)
+    began = time.thread_time()
+    messages.show_messages(chat, Place(chat[900].id, 30))
+    assert time.thread_time() - began < 0.5
+    assert not messages.following and messages.jump.isVisible()
+    assert top_of(messages, chat[900]) == -30
+    assert len(messages.views()) < 60
+    settled(messages, qtbot)
+    assert top_of(messages, chat[900]) == -30  # what came above moved nothing
+    assert messages.place() == Place(chat[900].id, 30)
+
+
+def test_reading_up_and_down_builds_and_puts_away(messages: MessageList, qtbot: QtBot) -> None:
+    chat = chat_of(300)
+    messages.show_messages(chat, Place(chat[150].id, 0))
+    for key, first in ((Qt.Key.Key_PageDown, 150), (Qt.Key.Key_PageUp, 190)):
+        for _ in range(60):
+            qtbot.keyClick(messages, key)
+            settled(messages, qtbot)
+        assert len(messages.views()) < 90
+        assert messages._all() == chat
+        place = messages.place()
+        assert place is not None
+        at = next(n for n, message in enumerate(chat) if message.id == place.message)
+        assert at > first if key == Qt.Key.Key_PageDown else at < first
+    tops = [view.y() for view in messages.views()]
+    assert tops == sorted(tops)
+
+
+def test_home_and_end_go_all_the_way(messages: MessageList, qtbot: QtBot) -> None:
+    chat = chat_of(300)
+    messages.show_messages(chat, Place(chat[150].id, 0))
+    qtbot.keyClick(messages, Qt.Key.Key_Home)
+    settled(messages, qtbot)
+    assert messages.views()[0].message is chat[0] and messages.verticalScrollBar().value() == 0
+    qtbot.keyClick(messages, Qt.Key.Key_End)
+    settled(messages, qtbot)
+    assert messages.views()[-1].message is chat[-1] and at_end(messages) and messages.following
+
+
+def test_a_message_sent_from_far_up_is_gone_to_and_an_answer_elsewhere_is_not(
+    messages: MessageList, qtbot: QtBot
+) -> None:
+    chat = chat_of(300)
+    messages.show_messages(chat, Place(chat[20].id, 0))
+    late = answer("an answer to something")
+    messages.add(late)
+    assert top_of(messages, chat[20]) == 0 and messages.view_of(late) is None
+    asked = Message(role="user", pieces=[Piece("hello")])
+    messages.add(asked)
+    assert messages.following and at_end(messages)
+    assert [view.message for view in messages.views()[-2:]] == [late, asked]
+
+
+def test_a_new_width_keeps_the_place(messages: MessageList, qtbot: QtBot) -> None:
+    chat = chat_of(40, PARAGRAPH * 20)
+    messages.show_messages(chat, Place(chat[20].id, 0))
+    for width in (500, 900, 420):
+        messages.resize(width, 600)
+        QApplication.processEvents()
+        assert top_of(messages, chat[20]) == 0
+
+
+def test_a_place_that_is_gone_is_the_end(messages: MessageList, qtbot: QtBot) -> None:
+    messages.show_messages(chat_of(20), Place(12345, 0))
+    settled(messages, qtbot)
+    assert messages.following and at_end(messages)

@@ -276,7 +276,7 @@ def test_focus_goes_round_with_tab(make_window: MakeWindow, qtbot: QtBot) -> Non
     window.activateWindow()
     window.chat.composer.edit.setFocus()
     seen = set()
-    for _ in range(12):
+    for _ in range(40):
         QTest.keyClick(window, Qt.Key.Key_Tab)
         focused = window.focusWidget()
         if focused is not None:

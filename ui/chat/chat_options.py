@@ -235,7 +235,8 @@ class ChatOptions(QFrame):
     def _take_preset(self, index: int) -> None:
         name = self.preset.itemData(index)
         if name != OWN:
-            self._typed.stop()  # a preset may bring a prompt along
+            if self._typed.isActive():
+                self._say_prompt()
             self.preset_chosen.emit(next((preset for preset in self._presets if preset.name == name), None))
 
     def _ask_for_name(self) -> None:

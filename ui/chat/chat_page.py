@@ -305,6 +305,11 @@ class ChatPage(QWidget):
         self.frame.show_side(True)
         self.sidebar.start_search()
 
+    def rename(self) -> None:
+        """Let the title of this chat be typed over."""
+        if self.header.title.isEnabled():
+            self.header.title.start_renaming()
+
     def toggle_sidebar(self) -> None:
         """Show or hide the list of chats."""
         shown = not self.frame.side_shown

@@ -60,6 +60,7 @@ class MessageList(QScrollArea):
         self._tops: list[int] = []
         self._card: ProblemCard | None = None
         self._following = True
+        self._awaited: Place | None = None  # what was opened, while text near it is still being built
         self._drafts_shown = False
         self._column = QWidget(self)
         self._column.setObjectName("messages")
@@ -96,6 +97,7 @@ class MessageList(QScrollArea):
         self._views.clear()
         self._tops.clear()
         self._older, self._newer = list(messages), []
+        self._awaited = None
         at = None
         if place is not None:
             at = next((i for i, message in enumerate(messages) if message.id == place.message), None)
@@ -105,15 +107,26 @@ class MessageList(QScrollArea):
             return
         self._set_following(False)
         self._older, self._newer = list(messages[:at]), list(reversed(messages[at:]))
+        self._awaited = place
         self._build_newer(until_full=True)
         self._build_older(until_full=True)
-        self._show_place(place)
         self._maybe_build()
+        self._hold_place()
+
+    def _hold_place(self) -> None:
+        """What was opened stays where it is until all that is near it is built."""
+        if (place := self._awaited) is None:
+            return
+        if not (self._build_timer.isActive() or any(view.body.building for view in self._views)):
+            self._awaited = None
+        self._lay_out(len(self._views))
+        self._show_place(place)
 
     def _show_place(self, place: Place) -> None:
         for view, top in zip(self._views, self._tops, strict=True):
             if view.message.id == place.message:
-                self.verticalScrollBar().setValue(top + min(place.offset, view.height()))
+                offset = place.offset if self._awaited is not None else min(place.offset, view.height())
+                self.verticalScrollBar().setValue(top + offset)
 
     def place(self) -> Place | None:
         """Where the reader is; None at the end."""
@@ -230,7 +243,9 @@ class MessageList(QScrollArea):
         before = view.height()
         above = not self._following and self._tops[index] + before <= bar.value()
         self._lay_out(index)
-        if above:  # what is read stays where it is
+        if self._awaited is not None:
+            self._hold_place()
+        elif above:  # what is read stays where it is
             bar.setValue(bar.value() + view.height() - before)
 
     def _recolour(self) -> None:
@@ -370,6 +385,10 @@ class MessageList(QScrollArea):
             height = self._card.fit(width)
             self._card.move(x, y)
             y += height + _GAP
+        if self._awaited is not None:  # room to scroll to it, though what is below is not there yet
+            for view, top in zip(self._views, self._tops, strict=True):
+                if view.message.id == self._awaited.message:
+                    y = max(y, top + self._awaited.offset + self.viewport().height())
         size = (self.viewport().width(), max(y, self.viewport().height()))
         if (self._column.width(), self._column.height()) != size:
             self._column.resize(*size)
@@ -418,7 +437,7 @@ class MessageList(QScrollArea):
             self.jump.raise_()
 
     def _stop_following(self) -> None:
-        if self.verticalScrollBar().maximum() > 0:
+        if self.verticalScrollBar().maximum() > 0 or self._older:
             self._set_following(False)
 
     def _scrolled(self) -> None:
@@ -426,6 +445,7 @@ class MessageList(QScrollArea):
 
     def _bar_moved(self, action: int) -> None:
         """The reader moved the bar itself: down to the end follows again, up stops following."""
+        self._awaited = None
         bar = self.verticalScrollBar()
         if bar.sliderPosition() >= bar.maximum() and not self._newer:
             self._set_following(True)
@@ -433,6 +453,7 @@ class MessageList(QScrollArea):
             self._stop_following()
 
     def wheelEvent(self, event: QWheelEvent) -> None:
+        self._awaited = None
         bar = self.verticalScrollBar()
         if event.angleDelta().y() > 0:
             self._stop_following()

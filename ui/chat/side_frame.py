@@ -12,6 +12,7 @@ from ui.theme import Theme
 
 LEAST_PX, MOST_PX, USUAL_PX = 200, 480, 264
 _LEAST_MAIN_PX = 480  # narrower, and the side goes over the page
+_LEAST_BESIDE_PX = 48  # of the page that can be seen beside a side over it
 _HANDLE_PX = 8
 _STEP_PX = 16
 
@@ -87,17 +88,18 @@ class SideFrame(QWidget):
     # ---- placing
 
     def _drag(self, by: int) -> None:
-        self.set_side_width(self._fitting() + by)
+        self.set_side_width(self._fitting(self._fitting(self._width) + by))
 
-    def _fitting(self) -> int:
-        room = self.width() - (48 if self.narrow else _LEAST_MAIN_PX)
-        return max(min(LEAST_PX, room), min(self._width, room))
+    def _fitting(self, width: int) -> int:
+        """The nearest to ``width`` that there is room for."""
+        room = self.width() - (_LEAST_BESIDE_PX if self.narrow else _LEAST_MAIN_PX)
+        return max(min(LEAST_PX, room), min(width, room))
 
     def _place(self) -> None:
         if self._side is None or self._main is None or self.width() < LEAST_PX:
             return
         shown = self.side_shown
-        width = self._fitting() if shown else 0
+        width = self._fitting(self._width) if shown else 0
         self._side.setVisible(shown)
         self.handle.setVisible(shown)
         if shown:

@@ -16,6 +16,8 @@ _PAGES = ("chats", "models", "speed", "settings")
 _ICONS = {
     "new_chat": "new",
     "search_chats": "search",
+    "sidebar": "sidebar",
+    "rename_chat": "edit",
     "find": "search",
     "chats": "chats",
     "models": "models",

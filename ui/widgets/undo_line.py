@@ -22,6 +22,7 @@ class UndoLine(QFrame):
         super().__init__(parent)
         self.setObjectName("notice")
         self.text = ""
+        self._pointed_at = False
         self._label = QLabel(self)
         self._label.setTextFormat(Qt.TextFormat.PlainText)
         self._label.setWordWrap(True)
@@ -65,16 +66,15 @@ class UndoLine(QFrame):
         self.undone.emit()
 
     def _time_is_up(self) -> None:
-        if self.underMouse() or self.button.hasFocus() or self.close_button.hasFocus():
+        if self._pointed_at or self.button.hasFocus() or self.close_button.hasFocus():
             self._timer.start()
         else:
             self.hide()
 
     def enterEvent(self, event: QEnterEvent) -> None:
         super().enterEvent(event)
-        self._timer.stop()
+        self._pointed_at = True
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
-        if self.isVisible():
-            self._timer.start()
+        self._pointed_at = False
