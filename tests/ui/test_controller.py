@@ -42,6 +42,7 @@ class Engine:
         self.generated: list[tuple[int, tuple[ChatMessage, ...], dict[str, Any]]] = []
         self.cancelled: list[int] = []
         self.restarts = 0
+        self.unloads = 0
 
     def _next(self) -> int:
         self.ids += 1
@@ -57,6 +58,10 @@ class Engine:
 
     def cancel(self, request_id: int) -> None:
         self.cancelled.append(request_id)
+
+    def unload(self) -> int:
+        self.unloads += 1
+        return self._next()
 
     def restart(self) -> None:
         self.restarts += 1
