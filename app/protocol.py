@@ -281,7 +281,8 @@ class PrefillProgress(Struct, frozen=True, tag=True):
     total: int
 
 
-class Piece(Struct, frozen=True, array_like=True):
+# A long chat has hundreds of thousands of them, and they hold no cycles: the collector need not look.
+class Piece(Struct, frozen=True, array_like=True, gc=False):
     """A run of text in the order it was said.
 
     ``drafter`` names who guessed its tokens, None where the target said them itself;
