@@ -412,9 +412,13 @@ def test_an_import_tells_what_it_left_out(make_window: MakeWindow, qtbot: QtBot,
     assert page.undo.text.startswith("1 setting was changed by the import. Left out: ")
     assert "n_ctx" in page.undo.text and "telepathy" in page.undo.text and "\u202e" not in page.undo.text
     file.write_text("nonsense")
-    with qtbot.waitSignal(window.session.noticed, timeout=WAIT) as heard:
+    for _ in range(2):
         page.exchange.read(str(file))
-    assert "holds no settings" in heard.args[0]
+        assert page.told is not None and "holds no settings" in page.told.text
+    page.told.dismissed.emit()
+    assert page.told is None
+    page.exchange.write(str(tmp_path / "gone" / "x.json"))
+    assert page.told is not None and "could not be written" in page.told.text
 
 
 # ---- the token

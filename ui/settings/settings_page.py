@@ -20,6 +20,7 @@ from ui.settings.setting_row import SettingRow
 from ui.settings.settings_form import SettingsForm
 from ui.settings.storage_rows import DiskUseRow, PlaceRow
 from ui.theme import MEASURE, Theme
+from ui.widgets.cards import NoticeLine
 from ui.widgets.search_field import SearchField
 from ui.widgets.undo_line import UndoLine
 
@@ -37,6 +38,7 @@ class SettingsPage(QWidget):
         self._theme = theme
         self._session = session
         self._before: Settings | None = None  # what an undo brings back
+        self.told: NoticeLine | None = None
         self._build()
         self._connect()
         self._engine_changed()
@@ -91,7 +93,7 @@ class SettingsPage(QWidget):
         form.addWidget(self.nothing)
         form.addWidget(self.form, 1)
         body.addLayout(form, 1)
-        below = QVBoxLayout()
+        below = self._below = QVBoxLayout()
         below.setContentsMargins(16, 0, 16, 0)
         below.addWidget(self.undo)
         column = QVBoxLayout(self)
@@ -143,7 +145,7 @@ class SettingsPage(QWidget):
         self.search.textChanged.connect(self._search)
         self.reload.clicked.connect(session.controller.reload)
         self.exchange.taken.connect(self._take_all)
-        self.exchange.said.connect(session.noticed)
+        self.exchange.said.connect(self._say)
         self.undo.undone.connect(self._undo)
         session.settings_changed.connect(self._settings_changed)
         session.engine_changed.connect(self._engine_changed)
@@ -161,6 +163,21 @@ class SettingsPage(QWidget):
         self._before = self._session.settings
         self._session.apply(settings, later=True)
         self.undo.offer(told)
+
+    def _say(self, text: str) -> None:
+        """Something to read once."""
+        if self.told is not None:
+            self._drop_told()
+        self.told = NoticeLine(self._theme, text, self)
+        self.told.dismissed.connect(self._drop_told)
+        self._below.addWidget(self.told)
+
+    def _drop_told(self) -> None:
+        line, self.told = self.told, None
+        if line is not None:
+            self._below.removeWidget(line)
+            line.hide()
+            line.deleteLater()
 
     def _undo(self) -> None:
         if self._before is not None:
@@ -183,6 +200,10 @@ class SettingsPage(QWidget):
         due = controller.reload_is_due
         stale = controller.needs_reload
         self.note.setText(_DUE if due else _STALE if stale else _HOLDS)
+        role = "note" if due or stale else "small"
+        if role != self.note.property("role"):
+            self.note.setProperty("role", role)
+            self.note.style().polish(self.note)
         self.reload.setVisible(stale and not due)
 
     # ---- room
