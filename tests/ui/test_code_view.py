@@ -5,6 +5,7 @@ Times are of this thread alone: what other processes take from it says nothing a
 
 import time
 
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
@@ -23,15 +24,39 @@ class Thing:
     pass'''
 
 
+def loaded(language: str) -> CodeColours:
+    colours = CodeColours(language)
+    colours.load()
+    return colours
+
+
 def make(theme: Theme, qtbot: QtBot, language: str = "python") -> CodeView:
+    loaded(language)  # as for the second block of code in it
     view = CodeView(theme, language)
     qtbot.addWidget(view)
     return view
 
 
+def test_the_first_code_in_a_language_gets_its_colours_a_turn_later(
+    theme: Theme, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for close in (False, True):
+        monkeypatch.setattr("ui.chat.code_colours._loaded", {""})
+        view = CodeView(theme, "python")
+        qtbot.addWidget(view)
+        view.append(SOURCE)
+        if close:
+            view.close_code()
+        assert not view._runs
+        qtbot.waitUntil(lambda view=view: bool(view._runs) and not view._timer.isActive(), timeout=20_000)
+        assert {line: runs for line, runs in view._runs.items() if runs} == {
+            line: runs for line, runs in loaded("python").all_lines(SOURCE) if runs
+        }
+
+
 def test_streamed_code_gets_the_colours_of_the_whole(theme: Theme, qtbot: QtBot) -> None:
-    whole = dict(CodeColours("python").all_lines(SOURCE))
     view = make(theme, qtbot)
+    whole = dict(loaded("python").all_lines(SOURCE))
     for start in range(0, len(SOURCE), 3):
         view.append(SOURCE[start : start + 3])
     assert {line: runs for line, runs in view._runs.items() if runs} == {

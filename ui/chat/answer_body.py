@@ -35,7 +35,7 @@ _GAP = 8
 _AFTER_CODE = 12
 # Beyond this a prose view is closed and the next begins: what is laid out again stays small.
 _PROSE_CHARS = 4000
-_SLICE_CHARS = 3000
+_SLICE_CHARS = 1000
 _SLICE_S = 0.012
 _CODE_SLICE_LINES = 400
 
@@ -79,7 +79,8 @@ class AnswerBody(QWidget):
 
     def finish(self) -> None:
         self._finishing = True
-        self._build(time.monotonic() + _SLICE_S)
+        if not self._waiting:  # else the timer does it in its turn
+            self._build(time.monotonic() + _SLICE_S)
 
     @property
     def building(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Literal
 
@@ -32,6 +33,9 @@ _ROLES: tuple[tuple[_TokenType, Role], ...] = (
     (Token.Name.Attribute, "name"),
 )
 
+# Languages that can be used at once; the first use of any other takes long.
+_loaded = {""}
+
 
 def role_of(token: _TokenType) -> Role | None:
     return next((role for kind, role in _ROLES if is_token_subtype(token, kind)), None)
@@ -41,10 +45,17 @@ def lexer_for(language: str) -> Lexer | None:
     """None for a language that is not known: the code then stays in one colour."""
     if not language or language in ("text", "plain", "plaintext", "txt"):
         return None
+    return _read_lexer(language)
+
+
+@functools.lru_cache(maxsize=64)
+def _read_lexer(language: str) -> Lexer | None:
     try:
-        return get_lexer_by_name(language, stripnl=False, ensurenl=False)
+        lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
     except ClassNotFound:
         return None
+    next(iter(lexer.get_tokens_unprocessed(" ")), None)  # Pygments compiles its rules at first use
+    return lexer
 
 
 class CodeColours:
@@ -52,9 +63,19 @@ class CodeColours:
     that surely begins outside a string or comment; ``all_lines`` reads everything once more."""
 
     def __init__(self, language: str) -> None:
-        self._lexer = lexer_for(language)
+        self._language = language
+        self.loaded = False
+        self._lexer: Lexer | None = None
+        if language in _loaded:
+            self.load()
         self._from_line = 0
         self._lines: list[str] = []
+
+    def load(self) -> None:
+        """Learn how the language is written. Takes tens of milliseconds for the first code in it."""
+        self._lexer = lexer_for(self._language)
+        self.loaded = True
+        _loaded.add(self._language)
 
     @property
     def known(self) -> bool:

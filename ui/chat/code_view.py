@@ -59,6 +59,7 @@ class CodeView(QWidget):
         self._colours = CodeColours(language)
         self._formats: dict[str, QTextCharFormat] = {}
         self._runs: dict[int, list[Run]] = {}
+        self._closed = False
         self._pending: Iterator[tuple[int, list[Run]]] | None = None
         self._label = QLabel(visible(language) or "text", self)
         self._label.setProperty("role", "small")
@@ -106,7 +107,8 @@ class CodeView(QWidget):
 
     def close_code(self) -> None:
         """The code is whole: colour all of it, a little at a time."""
-        if self._colours.known:
+        self._closed = True
+        if self._colours_known():
             self._pending = self._colours.all_lines(self._edit.toPlainText())
             self._timer.start()
 
@@ -159,7 +161,7 @@ class CodeView(QWidget):
             self._formats[role] = char_format
 
     def _colour_end(self) -> None:
-        if not self._colours.known or self._pending is not None:
+        if self._pending is not None or not self._colours_known():
             return
         block = self._edit.document().findBlockByNumber(self._colours.first_line)
         lines: list[str] = []
@@ -171,7 +173,23 @@ class CodeView(QWidget):
                 self._put(self._edit.document().findBlockByNumber(number), runs)
                 self._runs[number] = runs
 
+    def _colours_known(self) -> bool:
+        """Whether there are colours for the language by now. Reading how a language is written takes
+        long, the first time: it has a turn of the event loop to itself."""
+        if not self._colours.loaded:
+            self._timer.start()
+            return False
+        return self._colours.known
+
     def _colour_some(self) -> None:
+        if not self._colours.loaded:
+            self._colours.load()
+            self._timer.stop()
+            if self._closed:
+                self.close_code()
+            else:
+                self._colour_end()
+            return
         until = time.monotonic() + _SLICE_S
         assert self._pending is not None
         for number, runs in self._pending:

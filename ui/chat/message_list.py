@@ -249,9 +249,15 @@ class MessageList(QScrollArea):
             bar.setValue(bar.value() + view.height() - before)
 
     def _recolour(self) -> None:
+        """The theme's colours are others now, or its text has another size."""
         self.jump.setIcon(icon("down", self._theme.tokens.text))
+        place = self.place()
         for view in self._views:
             view.recolour()
+        self._tops.clear()
+        self._lay_out(0)
+        if place is not None:
+            self._show_place(place)
 
     # ---- messages above and below on demand
 
@@ -260,6 +266,7 @@ class MessageList(QScrollArea):
             self._build_newer()
         elif self._older:
             self._build_older()
+        self._hold_place()
 
     def _build_older(self, until_full: bool = False) -> None:
         """Build upwards from the oldest that is shown, for as long as a frame allows."""
