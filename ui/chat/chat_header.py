@@ -8,12 +8,17 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QSizePolicy, QTool
 
 from ui.bidi import visible
 from ui.icons import icon
-from ui.theme import RADIUS, Theme
+from ui.theme import FONT_PX, RADIUS, Theme, scaled_px
 
-HEADER_PX = 48
+_LEAST_PX, _ROOM_PX = 48, 24
 _WIDE_PX = 720
 _LEAST_TITLE_PX = 80
 _TITLE_PAD = 8
+
+
+def header_px(theme: Theme) -> int:
+    """As high as the window's text needs, here and beside it."""
+    return max(_LEAST_PX, scaled_px(FONT_PX, theme.measures.zoom) * 4 // 3 + _ROOM_PX)
 
 
 class ChatHeader(QFrame):
@@ -30,7 +35,6 @@ class ChatHeader(QFrame):
         super().__init__(parent)
         self._theme = theme
         self.setObjectName("header")
-        self.setFixedHeight(HEADER_PX)
         self.sidebar_button = self._button("Chats", "Show or hide the chats (Ctrl+B)", checkable=True)
         self.sidebar_button.clicked.connect(self.sidebar_asked)
         self.new_button = self._button("New chat", "New chat (Ctrl+N)")
@@ -67,6 +71,7 @@ class ChatHeader(QFrame):
         return button
 
     def _colour(self) -> None:
+        self.setFixedHeight(header_px(self._theme))
         tokens = self._theme.tokens
         for button, name in (
             (self.sidebar_button, "sidebar"),

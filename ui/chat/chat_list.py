@@ -56,7 +56,7 @@ class ChatList(QListView):
         self._all: tuple[Chat, ...] = ()
         self._shown: int | None = None
         self._to_show = False  # it is not in the list yet
-        theme.changed.connect(self.viewport().update)
+        theme.changed.connect(self.scheduleDelayedItemsLayout)  # rows may be higher now
 
     # ---- content
 

@@ -17,8 +17,7 @@ from ui.chat.chat_list_model import Role, Row
 from ui.icons import icon
 from ui.theme import RADIUS, Theme, small_font
 
-_LEAST_HEIGHT = 32
-_ROOM = 14  # above and below the title
+_ROOM = 6  # above and below the title, at least
 _SIDE = 8  # from the edge of the list to the row's ground
 _PAD = 8
 _MARK = 8
@@ -32,7 +31,7 @@ class ChatListDelegate(QStyledItemDelegate):
 
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
         words = option.fontMetrics.height()
-        return QSize(0, max(_LEAST_HEIGHT, words + _ROOM))
+        return QSize(0, max(self._theme.measures.row_px, words + _ROOM))
 
     def paint(
         self,

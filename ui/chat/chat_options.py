@@ -30,7 +30,7 @@ from ui.theme import Theme
 from ui.widgets.number_box import NumberBox, number_box
 from ui.widgets.quiet_button import QuietButton
 
-WIDTH_PX = 360
+WIDTH_PX = 360  # at the usual size of text
 _TYPED_MS = 500
 AS_SET, OWN = "As in the settings", "Own values"
 NAMES: tuple[str, ...] = tuple(field.name for field in msgspec.structs.fields(SamplingChoice))
@@ -116,7 +116,9 @@ class ChatOptions(QFrame):
         self._help.setWordWrap(True)
         column.addWidget(self._help)
         column.addLayout(self._numbers(inside))
-        column.addWidget(_muted("Holds from the next answer on, in this chat only.", inside))
+        below = _muted("Holds from the next answer on, in this chat only.", inside)
+        below.setWordWrap(True)
+        column.addWidget(below)
         column.addStretch(1)
         self._inside = inside
         area = QScrollArea(self)

@@ -38,7 +38,7 @@ Search = Callable[[str], Sequence[FoundText]]
 AnyIndex = QModelIndex | QPersistentModelIndex
 
 _PAUSE_MS = 120  # in typing, before it is looked for
-_ROOM = 18  # above, between and below the two lines of a row
+_BETWEEN = 2  # the two lines of a row
 _SIDE, _PAD = 8, 8
 
 
@@ -162,6 +162,7 @@ class FoundList(QListView):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.clicked.connect(self._open)
+        theme.changed.connect(self.scheduleDelayedItemsLayout)
 
     def show_found(self, found: Sequence[FoundText]) -> None:
         self.rows.show_found(found)
@@ -193,7 +194,8 @@ class FoundDelegate(QStyledItemDelegate):
 
     def sizeHint(self, option: QStyleOptionViewItem, index: AnyIndex) -> QSize:
         font: QFont = option.font
-        return QSize(0, QFontMetrics(font).height() + QFontMetrics(small_font(font)).height() + _ROOM)
+        lines = QFontMetrics(font).height() + QFontMetrics(small_font(font)).height()
+        return QSize(0, lines + _BETWEEN + 2 * self._theme.measures.gap_px)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: AnyIndex) -> None:
         found = index.data(FoundRole.FOUND)
@@ -217,8 +219,10 @@ class FoundDelegate(QStyledItemDelegate):
             self._line(painter, words, title, found.marks if title == found.excerpt else (), font, "text")
         else:
             small = small_font(font)
-            upper = QRect(words.left(), words.top() + 6, words.width(), QFontMetrics(font).height())
-            lower = QRect(words.left(), upper.bottom() + 3, words.width(), QFontMetrics(small).height())
+            top = words.top() + self._theme.measures.gap_px - 1
+            upper = QRect(words.left(), top, words.width(), QFontMetrics(font).height())
+            top += upper.height() + _BETWEEN
+            lower = QRect(words.left(), top, words.width(), QFontMetrics(small).height())
             self._line(painter, upper, title, (), font, "text")
             self._line(painter, lower, visible_marks(found)[0], visible_marks(found)[1], small, "muted")
         painter.restore()

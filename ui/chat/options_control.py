@@ -10,7 +10,7 @@ from app.chats.sampling import Preset
 from ui.chat.chat_header import ChatHeader
 from ui.chat.chat_options import WIDTH_PX, ChatOptions
 from ui.session import Session
-from ui.theme import Theme
+from ui.theme import Theme, scaled_px
 
 _MARGIN = 8
 _LEAST_PX = 240
@@ -31,6 +31,7 @@ class OptionsControl(QObject):
         session.replaced.connect(self._replaced)
         session.chat_changed.connect(self._chat_changed)
         session.settings_changed.connect(self._fill)
+        theme.changed.connect(self._place)
         area.installEventFilter(self)
 
     @property
@@ -99,7 +100,8 @@ class OptionsControl(QObject):
 
     def _place(self) -> None:
         if self.panel is not None:
-            width = min(WIDTH_PX, self._area.width() - 2 * _MARGIN)
+            wanted = scaled_px(WIDTH_PX, self._theme.measures.zoom)
+            width = min(wanted, self._area.width() - 2 * _MARGIN)
             top = self._header.height() + _MARGIN
             room = self._area.height() - top - 2 * _MARGIN
             height = max(_LEAST_PX, min(self.panel.wanted_height(), room))

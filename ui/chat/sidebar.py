@@ -20,13 +20,13 @@ from PySide6.QtWidgets import (
 
 from app.chats.chat import Chat
 from app.chats.database import FoundText
+from ui.chat.chat_header import header_px
 from ui.chat.chat_list import ChatList
 from ui.chat.chat_search import ChatSearcher, FoundList, Search
 from ui.icons import icon
 from ui.theme import Theme
 from ui.widgets.undo_line import UndoLine
 
-HEADER_PX = 48
 _NEXT_DAY_MS = 60_000
 
 
@@ -97,8 +97,7 @@ class Sidebar(QFrame):
         top.setSpacing(4)
         top.addWidget(self.search, 1)
         top.addWidget(self.more)
-        head = QWidget(self)
-        head.setFixedHeight(HEADER_PX)
+        self._head = head = QWidget(self)
         head.setLayout(top)
         below = QVBoxLayout()
         below.setContentsMargins(8, 4, 8, 8)
@@ -111,6 +110,7 @@ class Sidebar(QFrame):
         column.addLayout(below)
 
     def _colour(self) -> None:
+        self._head.setFixedHeight(header_px(self._theme))
         tokens = self._theme.tokens
         self._glass.setIcon(icon("search", tokens.muted))
         self.more.setIcon(icon("more", tokens.text))

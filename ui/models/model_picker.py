@@ -62,7 +62,8 @@ class ModelPicker(QToolButton):
             self.fill()
 
     def sizeHint(self) -> QSize:
-        return QSize(self.fontMetrics().horizontalAdvance(self.text()) + 2 * _PAD + _GAP + _ARROW, 30)
+        words = self.fontMetrics().horizontalAdvance(self.text()) + 1  # widths are rounded
+        return QSize(words + 2 * _PAD + _GAP + _ARROW, 30)
 
     def minimumSizeHint(self) -> QSize:
         return QSize(80, 30)
