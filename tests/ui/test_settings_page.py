@@ -225,6 +225,22 @@ def test_a_model_that_nobody_asks_leaves_memory(make_window: MakeWindow, qtbot: 
     assert last_text(window).startswith("word")
 
 
+def test_each_drafter_says_what_was_accepted_so_far(make_window: MakeWindow, qtbot: QtBot) -> None:
+    """Over the pipe and through the history's file."""
+    window = make_window(FakeReply(text="some words here and more", drafts=((4, 3),), drafters=("map-k",)))
+    ready(window, qtbot)
+    say(window, qtbot, "hi")
+    answered(window, qtbot)
+    stats = window.session.controller.conversation.messages[-1].stats
+    assert stats is not None and stats.drafted
+    page = opened(window)
+    chain = {row.name: row for row in page.form.chain.rows}
+    share = f"{stats.accepted / stats.drafted:.0%} accepted"
+    qtbot.waitUntil(lambda: chain["map-k"].accepted.text() == share, timeout=WAIT)
+    assert f"Of the {stats.drafted} tokens that map-k has drafted" in chain["map-k"].accepted.toolTip()
+    assert chain["cache"].accepted.text() == ""
+
+
 # ---- each row
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 from PySide6.QtCore import QPoint, QSignalBlocker, Qt, Signal
@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from app.protocol import DrafterName, DrafterReport
 from app.settings import Settings
+from app.speed_history import Figures
 from drafting.parameters import LinkParameters
 from ui.bidi import visible
 from ui.settings.parameter_panel import ParameterPanel
@@ -80,6 +81,11 @@ class ChainEditor(QWidget):
         for row in self.rows:
             row.show_reason(reasons.get(row.name))
 
+    def show_figures(self, figures: Mapping[str, Figures]) -> None:
+        """Say at each drafter how much of what it drafted was accepted so far."""
+        for row in self.rows:
+            row.show_figures(figures.get(row.name))
+
     def controls(self) -> dict[str, QWidget]:
         """All that can be changed, under names such as ``links.cache`` and ``parameters.cache.p_min``."""
         found: dict[str, QWidget] = {}
@@ -136,6 +142,8 @@ class LinkRow(QFrame):
         self._note.setWordWrap(True)
         self._note.hide()
         self._reason: str | None = None
+        self.accepted = QLabel(self)
+        self.accepted.setProperty("role", "small")
         self.fold = QuietButton(theme, "right", "", self)
         self.fold.setCheckable(True)
         self.fold.setAccessibleName(f"Parameters of {name}")
@@ -158,6 +166,7 @@ class LinkRow(QFrame):
         line.setSpacing(8)
         line.addWidget(self.grip)
         line.addLayout(words, 1)
+        line.addWidget(self.accepted)
         line.addWidget(self.fold)
         line.addWidget(self.switch)
         column = QVBoxLayout(self)
@@ -185,6 +194,19 @@ class LinkRow(QFrame):
         self.fold.setVisible(manual)
         self.panel.setVisible(manual and self.fold.isChecked())
         self._show_note()
+
+    def show_figures(self, figures: Figures | None) -> None:
+        rate = figures.acceptance_rate if figures is not None else None
+        if figures is None or rate is None:
+            self.accepted.clear()
+            self.accepted.setToolTip("")
+            return
+        self.accepted.setText(f"{rate:.0%} accepted")
+        self.accepted.setToolTip(
+            f"Of the {figures.drafted:,.0f} tokens that {self.name} has drafted for this model so far, "
+            "so many were right."
+        )
+        self.accepted.setAccessibleDescription(self.accepted.toolTip())
 
     def show_reason(self, reason: str | None) -> None:
         self._reason = reason

@@ -16,6 +16,7 @@ from ui.settings.engine_row import EngineRow
 from ui.settings.exchange_row import ExchangeRow
 from ui.settings.group_list import GroupList
 from ui.settings.hub_token_row import HubTokenRow
+from ui.settings.past_acceptance import PastAcceptance
 from ui.settings.setting_row import SettingRow
 from ui.settings.settings_form import SettingsForm
 from ui.settings.storage_rows import DiskUseRow, PlaceRow
@@ -39,6 +40,7 @@ class SettingsPage(QWidget):
         self._session = session
         self._before: Settings | None = None  # what an undo brings back
         self.told: NoticeLine | None = None
+        self._past = PastAcceptance(session, self)
         self._build()
         self._connect()
         self._engine_changed()
@@ -147,6 +149,8 @@ class SettingsPage(QWidget):
         self.exchange.taken.connect(self._take_all)
         self.exchange.said.connect(self._say)
         self.undo.undone.connect(self._undo)
+        session.events.connect(self._past.ask_after)
+        self._past.found.connect(self.form.chain.show_figures)
         session.settings_changed.connect(self._settings_changed)
         session.engine_changed.connect(self._engine_changed)
 
@@ -220,6 +224,7 @@ class SettingsPage(QWidget):
         super().showEvent(event)
         self.token.show_state()
         self.disk_use.count()
+        self._past.ask()
 
     def closeEvent(self, event: QCloseEvent) -> None:
         self.form.close()
