@@ -154,6 +154,18 @@ class Conversation:
                 self._path = self._path[: self._path.index(message)]
         return removed
 
+    def put_back(self, removed: Sequence[Message], leaf: Message | None = None) -> bool:
+        """Undo ``remove``, which returned ``removed``; ``leaf`` was the end of the path before it.
+        False when what they followed is not there any more."""
+        first = removed[0]
+        if first.parent is not None and first.parent not in self._by_id:
+            return False
+        for message in removed:
+            self._insert(message)
+            self._children[message.parent].sort(key=lambda version: version.id)
+        self._show(leaf if leaf is not None and leaf in self else first, down=True)
+        return True
+
     # ---- inside
 
     def _load(self, messages: list[Message], leaf: int | None) -> None:

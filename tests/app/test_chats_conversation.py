@@ -139,3 +139,32 @@ def test_a_parent_that_is_lost_or_a_circle_loses_no_message() -> None:
     assert len(chat) == 4
     assert [message.id for message in chat.messages] == [3, 4]
     assert [message.id for message in chat.children(None)] == [1, 2, 3]
+
+
+def test_what_was_removed_is_put_back_with_the_path_through_it() -> None:
+    conversation = Conversation()
+    first = conversation.add_user("one")
+    answer = conversation.add(Message(role="assistant", pieces=[Piece("a")]))
+    other = conversation.add_version(answer, Message(role="assistant", pieces=[Piece("b")]))
+    tail = conversation.add_user("two")
+    conversation.switch(answer)
+    leaf = conversation.leaf
+    removed = conversation.remove(first)
+    assert len(conversation) == 0 and not conversation.messages
+    assert conversation.put_back(removed, leaf)
+    assert conversation.messages == (first, answer)
+    assert conversation.siblings(answer) == (answer, other)
+    assert conversation.children(other) == (tail,)
+    removed = conversation.remove(answer)
+    assert conversation.put_back(removed)
+    assert conversation.siblings(other) == (answer, other)  # in the old order
+
+
+def test_what_followed_something_that_is_gone_cannot_be_put_back() -> None:
+    conversation = Conversation()
+    question = conversation.add_user("one")
+    answer = conversation.add(Message(role="assistant", pieces=[Piece("a")]))
+    removed = conversation.remove(answer)
+    conversation.remove(question)
+    assert not conversation.put_back(removed)
+    assert len(conversation) == 0

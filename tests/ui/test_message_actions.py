@@ -186,3 +186,23 @@ def test_switching_a_version_keeps_the_message_where_it_is(make_window: MakeWind
     shown = next(view for view in messages.views() if view.switcher.isVisible())
     assert shown.switcher.words == "1 / 2"
     assert abs(shown.mapTo(messages.viewport(), shown.rect().topLeft()).y() - y) <= 1
+
+
+def test_deleted_messages_come_back_where_they_were(window: MainWindow, qtbot: QtBot) -> None:
+    footer = view(window, 3).footer
+    assert footer is not None
+    press(window, qtbot, footer.again_button)
+    answered(window, qtbot)
+    press(window, qtbot, view(window, 3).switcher.before)
+    qtbot.waitUntil(lambda: len(texts(window)) == 4)
+    whole = [message.id for message in window.session.controller.conversation.everything]
+    choose(window, 2, "Delete from here on")
+    undo = window.chat.undo
+    assert undo.isVisible() and undo.text == "3 messages were deleted."
+    assert texts(window) == ["one", "re: one"]
+    press(window, qtbot, undo.button)
+    qtbot.waitUntil(lambda: texts(window) == ["one", "re: one", "two", "re: two"])
+    assert view(window, 3).switcher.words == "1 / 2"
+    assert [message.id for message in window.session.controller.conversation.everything] == whole
+    assert window.session.store.flush()
+    assert not window.session.controller.restore_messages()  # only once

@@ -34,6 +34,7 @@ from ui.speed.speed_split import SpeedSplit
 from ui.speed.status_strip import StatusStrip
 from ui.theme import Theme
 from ui.widgets.cards import NoticeLine, ProblemCard
+from ui.widgets.undo_line import UndoLine
 
 _MARGIN = 16
 _MOST_NOTICES = 3
@@ -111,6 +112,9 @@ class ChatPage(QWidget):
         self.legend = Legend(self._theme, self.main)
         self.legend.setToolTip("What is underlined in the answers was drafted, each by its drafter.")
         self.legend.hide()
+        self.undo = UndoLine(self._theme, self.main)
+        self.undo.undone.connect(self.controller.restore_messages)
+        self._below.addWidget(self.undo)
         self._below.addWidget(self.legend)
         self._below.addWidget(self.composer)
         self._talk = QWidget(self.main)
@@ -218,11 +222,18 @@ class ChatPage(QWidget):
             case "continue":
                 done = self.controller.continue_answer(message)
             case "delete":
-                done = self.controller.remove_message(message)
+                done = self._delete(message)
             case _:
                 return
         if not done and self.controller.busy:
             self._still_writing()
+
+    def _delete(self, message: Message) -> bool:
+        count = self.controller.remove_message(message)
+        if count:
+            self.undo.offer("1 message was deleted." if count == 1 else f"{count:,} messages were deleted.")
+            self.composer.setFocus()
+        return count > 0
 
     def _switch(self, message: Message, step: int) -> None:
         """Show another version of a message, where this one stands now."""
@@ -367,6 +378,7 @@ class ChatPage(QWidget):
         self._shown = chat.id
         self._editing = None
         self.composer.end_editing()
+        self.undo.dismiss()
         self.messages.show_messages(self.controller.conversation.messages, self._places.get(chat.id))
         for notice in list(self._notices):
             self._drop_notice(notice)

@@ -53,6 +53,7 @@ class Controller:
         self._history = history
         self._in_flight: list[InFlight] = []
         self._editing: Message | None = None
+        self._removed: tuple[Chat, list[Message], Message | None] | None = None
         self._numbers_changed = False
         self._loading = ModelLoading(
             engine, view, settings, self._model_ready, self._fail_waiting, self._kept, self._writing
@@ -214,12 +215,29 @@ class Controller:
         self._show_path(before)
         return True
 
-    def remove_message(self, message: Message) -> bool:
-        """Drop this version of a turn for good, with all that followed it."""
+    def remove_message(self, message: Message) -> int:
+        """Drop this version of a turn, with all that followed it: ``restore_messages`` undoes the last
+        time. How many messages that were, 0 when it cannot be now."""
         if self.busy or message not in self.conversation:
+            return 0
+        before, leaf = self.conversation.messages, self.conversation.leaf
+        removed = self._remove(message)
+        self._removed = (self.chat, removed, leaf)
+        self._show_path(before)
+        return len(removed)
+
+    def restore_messages(self) -> bool:
+        """Put back what ``remove_message`` took last and show it. False when that cannot be now."""
+        if self._removed is None:
+            return False
+        chat, removed, leaf = self._removed
+        if self._of(chat) is not None or not self.chats.open(chat.id):
             return False
         before = self.conversation.messages
-        self._remove(message)
+        self._removed = None
+        if not self.conversation.put_back(removed, leaf):
+            return False
+        self.store.keep(self.chat, *removed)
         self._show_path(before)
         return True
 
@@ -511,9 +529,10 @@ class Controller:
     def _shown(self, flight: InFlight) -> bool:
         return flight.conversation is self.conversation
 
-    def _remove(self, message: Message) -> None:
+    def _remove(self, message: Message) -> list[Message]:
         removed = self.conversation.remove(message)
         self.store.keep(self.chat, removed=removed)
+        return removed
 
     # ---- telling the view, once per batch
 

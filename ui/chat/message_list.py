@@ -109,7 +109,7 @@ class MessageList(QScrollArea):
         self._older, self._newer = list(messages[:at]), list(reversed(messages[at:]))
         self._awaited = place
         self._build_newer(until_full=True)
-        self._build_older(until_full=True)
+        self._build_older(until_full=True, least=-place.offset)
         self._maybe_build()
         self._hold_place()
 
@@ -268,8 +268,9 @@ class MessageList(QScrollArea):
             self._build_older()
         self._hold_place()
 
-    def _build_older(self, until_full: bool = False) -> None:
-        """Build upwards from the oldest that is shown, for as long as a frame allows."""
+    def _build_older(self, until_full: bool = False, least: int = 0) -> None:
+        """Build upwards from the oldest that is shown, for as long as a frame allows, but ``least``
+        pixels at least."""
         if not self._older:
             return
         bar = self.verticalScrollBar()
@@ -280,7 +281,9 @@ class MessageList(QScrollArea):
         height = 0
         at_end = not self._views and not self._newer
         wanted = self.viewport().height() + _NEAR - (0 if at_end else max(0, bar.value()))
-        while self._older and (height < wanted or not self._views) and (not added or time.monotonic() < end):
+        while self._older and (height < wanted or not self._views):
+            if added and height >= least and time.monotonic() > end:
+                break
             view = self._make(self._older.pop(), last=at_end and not added)
             height += view.fit(width) + _GAP
             added.insert(0, view)

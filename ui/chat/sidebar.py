@@ -71,7 +71,7 @@ class Sidebar(QFrame):
         self.stack = QStackedWidget(self)
         for page in (self.list, self.results, self.words):
             self.stack.addWidget(page)
-        self.undo = UndoLine(theme, self)
+        self.undo = UndoLine(theme, self, stacked=True)
         self.undo.undone.connect(self.undo_asked)
         self._build()
         self._searcher = ChatSearcher(search, self)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import QEnterEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLabel, QPushButton, QWidget
 
 from ui.bidi import visible
 from ui.theme import Theme
@@ -18,7 +18,8 @@ class UndoLine(QFrame):
 
     undone = Signal()
 
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(self, theme: Theme, parent: QWidget | None = None, *, stacked: bool = False) -> None:
+        """``stacked``: the buttons stand below the words, where there is little width."""
         super().__init__(parent)
         self.setObjectName("notice")
         self.text = ""
@@ -37,11 +38,12 @@ class UndoLine(QFrame):
         row.addStretch(1)
         row.addWidget(self.button)
         row.addWidget(self.close_button)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(8, 8, 8, 8)
-        column.setSpacing(4)
-        column.addWidget(self._label)
-        column.addLayout(row)
+        across, down = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
+        whole = QBoxLayout(down if stacked else across, self)
+        whole.setContentsMargins(12, 8, 8, 8)
+        whole.setSpacing(4)
+        whole.addWidget(self._label, 0 if stacked else 1)
+        whole.addLayout(row)
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(SHOWN_MS)
