@@ -87,11 +87,12 @@ class View:
         self.shown.remove(message)
 
     def answer_grew(self, message: Message, pieces: Sequence[Piece]) -> None:
+        assert message in self.shown
         self.growths += 1
         self.grown += "".join(piece.text for piece in pieces)
 
     def message_changed(self, message: Message) -> None:
-        pass
+        assert message in self.shown
 
     def conversation_replaced(self) -> None:
         self.shown = list(self.controller.conversation.messages)
