@@ -134,6 +134,10 @@ class SettingsForm(QWidget):
         """From top to bottom."""
         return [row for rows in self._rows_in.values() for row in rows]
 
+    def row(self, name: str) -> SettingRow:
+        """Where this setting is changed. Raises KeyError for one that has no row."""
+        return self._row_of[name]
+
     def _editor(self, words: Declared, parent: QWidget) -> Editor:
         """Most controls come from the declaration alone."""
         value = getattr(self.settings, words.name)

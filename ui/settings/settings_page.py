@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLay
 from app import paths
 from app.chat_template import builtin_names
 from app.settings import GROUPS, Settings
+from ui.bidi import visible
 from ui.session import Session
 from ui.settings.engine_row import EngineRow
 from ui.settings.exchange_row import ExchangeRow
@@ -44,6 +45,7 @@ class SettingsPage(QWidget):
         self._build()
         self._connect()
         self._engine_changed()
+        self._show_folder()
 
     def start_search(self) -> None:
         self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
@@ -96,7 +98,7 @@ class SettingsPage(QWidget):
         form.addWidget(self.form, 1)
         body.addLayout(form, 1)
         below = self._below = QVBoxLayout()
-        below.setContentsMargins(16, 0, 16, 0)
+        below.setContentsMargins(16, 0, 16, 8)
         below.addWidget(self.undo)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -192,7 +194,12 @@ class SettingsPage(QWidget):
 
     def _settings_changed(self, settings: Settings) -> None:
         self.form.show_settings(settings)
+        self._show_folder()
         self._show_note()
+
+    def _show_folder(self) -> None:
+        row = self.form.row("models_folder")
+        row.explain(f"{row.words.help} Now: {visible(str(self._session.models_folder()))}")
 
     def _engine_changed(self) -> None:
         state = self._session.controller.state
