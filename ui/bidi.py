@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import unicodedata
 
-# Embeddings, overrides and isolates can make a name or a link read as another one.
-_CONTROLS = re.compile("[\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c]")
+from app.visible_text import CONTROLS, visible
+
+__all__ = ["holds_rtl", "is_rtl", "parts_visible", "visible"]
+
 _LOOK_AHEAD = 400
 # Hebrew, Arabic and their neighbours, the forms of them, and the scripts beyond U+FFFF.
 _RTL = re.compile(
@@ -14,15 +16,10 @@ _RTL = re.compile(
 )
 
 
-def visible(text: str) -> str:
-    """``text`` with every direction control spelled out, such as ``⟨U+202E⟩``."""
-    return _CONTROLS.sub(lambda match: f"⟨U+{ord(match.group()):04X}⟩", text)
-
-
 def parts_visible(text: str) -> list[str]:
     """``text`` cut so that each direction control is a part of its own."""
     return (
-        [part for part in re.split(f"({_CONTROLS.pattern})", text) if part] if not text.isascii() else [text]
+        [part for part in re.split(f"({CONTROLS.pattern})", text) if part] if not text.isascii() else [text]
     )
 
 

@@ -11,6 +11,7 @@ from msgspec import Struct
 from app.chats.chat import Chat
 from app.chats.message import Message
 from app.chats.search_text import indexed
+from app.lenient import converted
 
 log = logging.getLogger(__name__)
 
@@ -84,18 +85,13 @@ def read_struct(data: str | bytes, kind: type[_AnyStruct]) -> _AnyStruct | None:
 def convert_leniently(values: dict[str, Any], kind: type[_AnyStruct]) -> _AnyStruct | None:
     """``values`` as a ``kind``, with what does not fit left out. None when a field that must be
     there does not fit."""
-    kept: dict[str, Any] = {}
-    for field in msgspec.structs.fields(kind):
-        if field.encode_name not in values:
-            continue
-        try:
-            kept[field.name] = msgspec.convert(values[field.encode_name], field.type)
-        except (msgspec.ValidationError, ValueError) as error:
-            log.warning("%s has its default: %s", field.name, error)
     try:
-        return kind(**kept)
+        struct, ignored = converted(values, kind)
     except TypeError:
         return None
+    for name, reason in ignored.items():
+        log.warning("%s of a %s has its default: %s", name, kind.__name__, reason)
+    return struct
 
 
 def _json(struct: Struct) -> str:
