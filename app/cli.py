@@ -63,6 +63,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from app.models_command import run_models
 
             return run_models(options)
+        if options.command == "serve":
+            from app.serve_command import serve_command
+
+            return serve_command(options)
         if options.command == "forget":
             from app.forget_command import run_forget
 
@@ -177,6 +181,7 @@ def _parser() -> argparse.ArgumentParser:
     stats.add_argument("--forget", action="store_true", help="drop what was counted")
     stats.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     _add_models(commands.add_parser)
+    _add_serve(commands.add_parser)
     commands.add_parser(
         "forget",
         help="delete what drafting has learned from your answers",
@@ -261,6 +266,52 @@ def _add_bench(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
     bench.add_argument("--peer", metavar="PATH", help="a llama-server to run the same prompts through")
     bench.add_argument(
         "--peer-modes", type=_names, metavar="LIST", help="some of its --spec-type values (default: all)"
+    )
+
+
+def _add_serve(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
+    serve = add_parser(
+        "serve",
+        help="answer other programs on this machine, as OpenAI's API does",
+        description="Serve models at http://localhost:1337/v1, behind the interface of OpenAI's API.",
+    )
+    serve.add_argument(
+        "-m", "--model", metavar="MODEL", help="serve this one only (default: all in the models folder)"
+    )
+    serve.add_argument("--draft-model", type=Path, metavar="FILE", help=_DRAFT_MODEL)
+    serve.add_argument(
+        "--port", type=lambda text: _number(text, 1, 65535), default=1337, metavar="N", help="(default: 1337)"
+    )
+    serve.add_argument(
+        "--host",
+        action="append",
+        metavar="ADDRESS",
+        help="listen there, and not on this machine only; needs an API key; may be repeated",
+    )
+    serve.add_argument("--api-key", metavar="KEY", help="what clients must send; or SLIPSTREAM_API_KEY")
+    serve.add_argument(
+        "--allow-host", action="append", default=[], metavar="HOST:PORT", help="a further name of this server"
+    )
+    serve.add_argument(
+        "--allow-origin", action="append", default=[], metavar="URL", help="a web page that may ask"
+    )
+    serve.add_argument(
+        "--parallel", type=lambda text: _number(text, 1, 64), default=1, metavar="N", help="answers at once"
+    )
+    serve.add_argument(
+        "--queue", type=_count, default=64, metavar="N", help="requests that may wait (default: 64)"
+    )
+    serve.add_argument(
+        "--idle-unload",
+        type=_decimal(0.0, 1e6),
+        default=0.0,
+        metavar="MINUTES",
+        help="the model leaves memory after so long without a request (default: never)",
+    )
+    serve.add_argument("--ctx", type=_count, metavar="N", help="context of each answer in tokens")
+    serve.add_argument("--threads", type=_count, metavar="N", help="CPU threads")
+    serve.add_argument(
+        "--no-learn", action="store_true", help="neither use nor keep what drafting learns from answers"
     )
 
 

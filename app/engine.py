@@ -234,7 +234,8 @@ class Engine:
         model, loop, slots = self._model, self._loop, self._slots
         if model is None or loop is None or slots is None:
             raise EngineError("no_model", "No model is loaded.")
-        if not message.messages or not message.messages[-1].content.strip():
+        said = message.messages[-1].content if message.messages else message.prompt or ""
+        if not said.strip():
             raise EngineError("bad_input", "The message is empty.")
         if message.begun is not None and message.grammar is not None:
             raise EngineError("bad_input", "An answer that must follow a grammar cannot be continued.")

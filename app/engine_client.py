@@ -189,6 +189,10 @@ class EngineClient:
             )
         )
 
+    def ask(self, request: Generate) -> int:
+        """``generate`` for a request that is made already, but for its id."""
+        return self._request(msgspec.structs.replace(request, request_id=next(self._ids)))
+
     def cancel(self, request_id: int) -> None:
         """Ask for an early end; the request still gets its one terminal message."""
         with self._lock:

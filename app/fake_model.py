@@ -42,13 +42,33 @@ _PIECE = re.compile(r"\s*\S{1,4}|\s+", re.DOTALL)
 _N_VOCAB = 1 << 24
 
 
+class Part:
+    """A scripted answer behind its prompt: the token source of one request."""
+
+    def __init__(self, model: FakeModel, reply: FakeReply, lines: Sequence[int], n_prompt: int) -> None:
+        self.reply = reply
+        self.n_prompt = n_prompt
+        self._model = model
+        self._lines = lines
+
+    def line(self, position: int) -> int:
+        """The scripted token at an absolute position."""
+        at = position - self.n_prompt
+        return self._lines[at] if 0 <= at < len(self._lines) else _END
+
+    def at(self, output: int, last: int | None) -> Distribution:
+        return Distribution.certain(self.line(self._model.outputs[output] + 1))
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
 class FakeModel:
-    """A LoadedModel, and its target and token source as well. One request at a time."""
+    """A LoadedModel, and its target as well."""
 
     n_vocab = _N_VOCAB
     n_batch = 512
     n_outputs = 65
-    n_slots = 1
     controller: Controller | None = None  # the script says what is drafted
     threads = None
 
@@ -59,10 +79,10 @@ class FakeModel:
         self._stop = threading.Event()
         self._ids: dict[str, int] = {}
         self._texts: dict[int, str] = {}
-        self._lines: list[int] = []  # the scripted answer's tokens
-        self._reply = FakeReply()
-        self._n_prompt = 0
-        self._outputs: list[int] = []  # positions of the last pass that asked for logits
+        self._next = Part(self, FakeReply(), (), 0)  # of the request that is being prepared
+        self._playing: dict[int, Part] = {}  # by slot
+        self.n_slots = request.options.n_parallel
+        self.outputs: list[int] = []  # positions of the last pass that asked for logits
         self._load(script, progress)
         plain = script.plain_tokens_per_second
         self._costs = _PlainCost({1: 1 / plain}) if plain is not None else None
@@ -110,34 +130,38 @@ class FakeModel:
 
     def prepare(self, request: Generate) -> Prepared:
         prompt = request.messages[-1].content if request.prompt is None else request.prompt
-        self._reply = next(self._replies)
-        pieces = self._reply.pieces or cut(self._said(request).replace("{prompt}", prompt))
-        self._lines = [self._id(piece) for piece in pieces] + [_END]
+        reply = next(self._replies)
+        pieces = reply.pieces or cut(self._said(reply.text, request).replace("{prompt}", prompt))
+        lines = [self._id(piece) for piece in pieces] + [_END]
         said = [f"<{m.role}>{m.content}</>" for m in request.messages] or [prompt]
         tokens = [self._id(piece) for text in said for piece in cut(text)]
         if (begun := request.begun) is not None:
             tokens += [self._id(piece) for piece in cut(f"<assistant>{begun.reasoning}{begun.text}")]
-        self._n_prompt = len(tokens)
+        self._next = Part(self, reply, lines, len(tokens))
         return Prepared(tokens=tokens, end_tokens=frozenset([_END]), stops=request.stop)
 
-    def _said(self, request: Generate) -> str:
-        """The reply's text; in it stands, where it is asked for, what the worker was told."""
-        text = self._reply.text
+    def _said(self, text: str, request: Generate) -> str:
+        """A reply's text; in it stands, where it is asked for, what the worker was told."""
         asked = {"{sampling}": request.sampling, "{drafting}": request.drafting, "{options}": self._options}
         for place, told in asked.items():
             if place in text:
                 text = text.replace(place, msgspec.json.encode(told).decode())
         return text
 
-    def source(self, sampling: SamplingParams, prepared: Prepared) -> FakeModel:
-        return self
+    def source(self, sampling: SamplingParams, prepared: Prepared) -> Part:
+        return self._next
 
     def history(self, slot: int) -> None:
         return None
 
     def links(self, slot: int, drafting: DraftingParams, sampling: SamplingParams) -> Sequence[Drafter]:
-        drafts = itertools.cycle(self._reply.drafts)
-        return [_Prompter(self, drafts, self._reply)] if drafting.links else []
+        part = self.play(slot)
+        return [_Prompter(part)] if drafting.links else []
+
+    def play(self, slot: int) -> Part:
+        """The slot is for the request that was prepared last."""
+        self._playing[slot] = self._next
+        return self._next
 
     @property
     def costs(self) -> CostCurve | None:
@@ -170,18 +194,23 @@ class FakeModel:
     # ---- Target
 
     def decode(self, rows: Sequence[Row]) -> None:
-        reply = self._reply
-        self._outputs = [row.pos for row in rows if row.output]
-        if not self._outputs or self._outputs[0] < self._n_prompt:
-            self._wait(reply.prefill_s * len(rows) / self._n_prompt)
-            return
-        said = self._outputs[0] - self._n_prompt + 1
+        self.outputs = [row.pos for row in rows if row.output]
+        slots = itertools.groupby(rows, key=lambda row: row.seq)
+        self._wait(max(self._play(self._playing[slot], list(own)) for slot, own in slots))
+
+    def _play(self, part: Part, rows: Sequence[Row]) -> float:
+        """Seconds that these rows of one answer take."""
+        reply = part.reply
+        outputs = [row.pos for row in rows if row.output]
+        if not outputs or outputs[0] < part.n_prompt:
+            return reply.prefill_s * len(rows) / part.n_prompt
+        said = outputs[0] - part.n_prompt + 1
         if reply.crash is not None and said >= reply.at:
             crash(reply.crash)
         if reply.fail is not None and said >= reply.at:
             raise EngineError("internal", reply.fail)
         right = sum(1 for row in rows if row.token != _WRONG)
-        self._wait(right / reply.tokens_per_second)
+        return right / reply.tokens_per_second
 
     def _wait(self, seconds: float) -> None:
         if self._stop.wait(seconds):
@@ -193,15 +222,7 @@ class FakeModel:
     def forget(self, seq: int) -> None:
         """Nothing is kept."""
 
-    # ---- TokenSource
-
-    def at(self, output: int, last: int | None) -> Distribution:
-        return Distribution.certain(self.line(self._outputs[output] + 1))
-
-    def line(self, position: int) -> int:
-        """The scripted token at an absolute position."""
-        at = position - self._n_prompt
-        return self._lines[at] if 0 <= at < len(self._lines) else _END
+    # ---- inside
 
     def _id(self, piece: str) -> int:
         token = self._ids.setdefault(piece, len(self._ids) + 2)
@@ -219,9 +240,10 @@ class _PlainCost(CostCurve):
 class _Prompter:
     """Plays all drafters: it whispers so many of the next lines, and so many wrong ones after."""
 
-    def __init__(self, model: FakeModel, drafts: Iterator[tuple[int, int]], reply: FakeReply) -> None:
-        self._model = model
-        self._drafts = drafts
+    def __init__(self, part: Part) -> None:
+        reply = part.reply
+        self._part = part
+        self._drafts = itertools.cycle(reply.drafts)
         self._names = itertools.cycle(reply.drafters)
         self._error = reply.link_fail
         self._calls = 0
@@ -245,7 +267,7 @@ class _Prompter:
         if drafted == 0:
             return NO_DRAFT
         self.name = next(self._names)
-        right = [self._model.line(self._length + i) for i in range(accepted)]
+        right = [self._part.line(self._length + i) for i in range(accepted)]
         return Draft([*right, *[_WRONG] * (drafted - accepted)])
 
 

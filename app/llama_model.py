@@ -165,7 +165,10 @@ class LlamaModel:
             else datetime.datetime.now()
         )
         try:
-            prompt = self._prompts.build(request.messages, now, request.begun)
+            if request.prompt is not None:
+                prompt = self._prompts.text(request.prompt)
+            else:
+                prompt = self._prompts.build(request.messages, now, request.begun)
         except TemplateError as error:
             raise EngineError("bad_input", f"The model's chat template says: {error}") from error
         if not prompt.tokens:

@@ -90,6 +90,11 @@ class PromptBuilder:
             closing = closing or TAGS[0][1]
         return Prompt(self._tokenize(text, content), closing, notices, known)
 
+    def text(self, text: str) -> Prompt:
+        """A prompt that is text and nothing else, control tokens and all."""
+        content = _Content()
+        return Prompt(self._tokenize(self._special.sub(lambda match: content.hide(match[0]), text), content))
+
     def _begin(self, begun: Begun, closing: str | None, content: _Content) -> str:
         """The beginning of an answer as the model would have written it. After the prompt for an answer
         and not in a message of the template's: that may trim it, end it, or leave its thoughts out."""

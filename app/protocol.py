@@ -156,7 +156,8 @@ class Generate(Struct, frozen=True, tag=True, kw_only=True):
     rounding could turn a token. ``started_at`` (Unix seconds)
     is when the conversation began: templates that print a date see that moment, so that the date
     does not change under the prefix cache. ``grammar`` is what the answer must follow; a model's
-    thoughts before it need not. With ``begun`` the events tell only of what comes after it.
+    thoughts before it need not. With ``begun`` the events tell only of what comes after it. ``prompt`` is
+    gone on from as it is, in the place of messages and template.
     """
 
     request_id: int
@@ -170,6 +171,7 @@ class Generate(Struct, frozen=True, tag=True, kw_only=True):
     stop: tuple[str, ...] = ()
     grammar: Grammar | None = None
     begun: Begun | None = None
+    prompt: str | None = None
     started_at: float | None = None
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from app.engine import Engine, NoExact
+from app.fake_model import Part
 from app.fake_script import FakeReply, FakeScript
 from app.protocol import (
     ChatMessage,
@@ -36,9 +37,9 @@ CHANGE, TOKENS = 200, 600
 class Guesser(Idle):
     """Its token at a place of the answer is right with the chance that a function gives."""
 
-    def __init__(self, model: Timed, chance: Callable[[int], float], seed: int) -> None:
+    def __init__(self, part: Part, chance: Callable[[int], float], seed: int) -> None:
         super().__init__("map-k")
-        self._model = model
+        self._part = part
         rng = random.Random(seed)
         self._right = [rng.random() < chance(place) for place in range(TOKENS + 100)]
         self._n_prompt = 0
@@ -51,7 +52,7 @@ class Guesser(Idle):
         at = len(self.history)
         return Draft(
             [
-                self._model.line(at + i) if self._right[at - self._n_prompt + i] else 1
+                self._part.line(at + i) if self._right[at - self._n_prompt + i] else 1
                 for i in range(min(48, limit))
             ]
         )
@@ -70,7 +71,8 @@ class Timed(Model):
         self.now += PLAIN_S + PER_DRAFTED_S * (sum(row.output for row in rows) - 1)
 
     def links(self, slot: int, drafting: DraftingParams, sampling: SamplingParams) -> Sequence[Drafter]:
-        return [Guesser(self, self.chance, self.seed)] if drafting.links else []
+        part = self.play(slot)
+        return [Guesser(part, self.chance, self.seed)] if drafting.links else []
 
 
 def b01(drafting: DraftingParams, seed: int) -> tuple[list[Chunk], FromWorker]:

@@ -1,0 +1,89 @@
+"""The server as an ASGI application: routes behind the guard, errors in OpenAI's form."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, JSONResponse
+from starlette.exceptions import HTTPException
+
+from app.server.docs import docs_page
+from app.server.errors import ApiError
+from app.server.guard import Application, Guard
+from app.server.routes import router
+from app.server.service import Service
+
+log = logging.getLogger(__name__)
+
+MOST_BYTES = 32 << 20
+
+
+def application(
+    service: Service, *, hosts: frozenset[str], origins: frozenset[str], key: str | None
+) -> Application:
+    """``hosts`` and ``origins`` that are answered, in full; ``key`` None: none is asked for."""
+
+    @asynccontextmanager
+    async def life(app: FastAPI) -> AsyncIterator[None]:
+        service.port.attach()
+        yield
+        service.close()
+
+    app = FastAPI(
+        title="Slipstream",
+        version="1",
+        description="Language models on this machine, behind the interface of OpenAI's.",
+        docs_url=None,  # its page would load scripts from elsewhere
+        redoc_url=None,
+        lifespan=life,
+    )
+    app.include_router(router(service))
+
+    @app.get("/docs", response_class=HTMLResponse, include_in_schema=False)
+    async def docs() -> Response:
+        return HTMLResponse(docs_page(app.openapi()))
+
+    @app.exception_handler(ApiError)
+    async def api_error(request: Request, error: ApiError) -> Response:
+        return JSONResponse(error.body(), error.status, headers=error.headers)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
+        return await api_error(request, _named(error))
+
+    @app.exception_handler(HTTPException)
+    async def http_error(request: Request, error: HTTPException) -> Response:
+        words = {404: "There is no such route.", 405: "This route has no such method."}
+        message = words.get(error.status_code, "The request cannot be served.")
+        made = ApiError(error.status_code, message, code="not_found" if error.status_code == 404 else None)
+        return JSONResponse(made.body(), error.status_code, headers=dict(error.headers or {}))
+
+    @app.exception_handler(Exception)
+    async def fault(request: Request, error: Exception) -> Response:
+        made = ApiError(500, "The server failed; its log says more.", type="server_error")
+        return JSONResponse(made.body(), 500)
+
+    @app.middleware("http")
+    async def count(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
+        response = await call_next(request)
+        route = request.scope.get("route")
+        service.metrics.request(getattr(route, "path", "other"), response.status_code)
+        return response
+
+    return Guard(app, hosts=hosts, origins=origins, key=key, most_bytes=MOST_BYTES)
+
+
+def _named(error: RequestValidationError) -> ApiError:
+    """The first thing that is wrong, without a word of what was sent."""
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"] if part != "body")
+    if first["type"] == "json_invalid":
+        return ApiError(400, "The body is not JSON.", code="invalid_json")
+    if first["type"] == "extra_forbidden":
+        return ApiError(400, f"{place}: this field is not known.", param=place, code="unknown_field")
+    message = str(first["msg"]).removeprefix("Value error, ")
+    return ApiError(400, f"{place or 'The body'}: {message}.", param=place or None, code="invalid_value")

@@ -1,0 +1,62 @@
+"""What goes wrong with a request, in the form that OpenAI's clients read."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from app.protocol import FailureKind
+
+ErrorType = Literal[
+    "invalid_request_error", "authentication_error", "rate_limit_error", "server_error", "not_found_error"
+]
+
+# What the worker says of a request, as a status.
+_STATUS: dict[FailureKind, int] = {
+    "bad_input": 400,
+    "bad_model": 503,
+    "no_model": 503,
+    "out_of_memory": 503,
+    "cancelled": 503,
+    "worker_lost": 503,
+    "internal": 500,
+}
+
+
+class ApiError(Exception):
+    """``message`` is for the person; it holds no prompt, path or trace. ``param`` names the field."""
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        type: ErrorType = "invalid_request_error",
+        param: str | None = None,
+        code: str | None = None,
+        retry_after_s: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.type = type
+        self.param = param
+        self.code = code
+        self.retry_after_s = retry_after_s
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Retry-After": str(self.retry_after_s)} if self.retry_after_s is not None else {}
+
+    def body(self) -> dict[str, object]:
+        return {"error": {"message": self.message, "type": self.type, "param": self.param, "code": self.code}}
+
+
+def engine_error(kind: FailureKind, message: str) -> ApiError:
+    """What the engine could not do."""
+    status = _STATUS[kind]
+    type: ErrorType = "invalid_request_error" if status < 500 else "server_error"
+    return ApiError(status, message, type=type, code=kind)
+
+
+def unsupported(field: str, why: str) -> ApiError:
+    return ApiError(400, f"{field}: {why}", param=field, code="unsupported_value")

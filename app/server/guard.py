@@ -1,0 +1,147 @@
+"""What stands before every request: who may ask, for which host, from which page, and how much.
+
+Pure ASGI: it decides before the body is read, and the body is counted while it comes in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from app.server.errors import ApiError
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+BODY_S = 30.0  # a body has arrived by then
+_OPEN = ("/health",)  # tells nothing that a key protects
+
+
+class Guard:
+    """A page on another site, or one that has its name resolve to this machine, gets nothing."""
+
+    def __init__(
+        self,
+        inner: Application,
+        *,
+        hosts: frozenset[str],
+        origins: frozenset[str],
+        key: str | None,
+        most_bytes: int,
+        body_s: float = BODY_S,
+    ) -> None:
+        """``hosts`` and ``origins`` are compared in full, port and all; ``key`` None asks for none."""
+        self._inner = inner
+        self._hosts = hosts
+        self._origins = origins
+        self._key = key.encode() if key is not None else None
+        self._most_bytes = most_bytes
+        self._body_s = body_s
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self._inner(scope, receive, send)
+            return
+        headers = [(name.lower(), value) for name, value in scope["headers"]]
+        try:
+            self._check(scope, headers)
+        except ApiError as error:
+            await _refuse(error, send)
+            return
+        body = _Body(receive, self._most_bytes, time.monotonic() + self._body_s)
+        begun = refused = False
+
+        async def reply(message: Message) -> None:
+            nonlocal begun, refused
+            if body.problem is not None and not begun:
+                # Whoever reads the body takes any error for one of parsing.
+                if not refused:
+                    refused = True
+                    await _refuse(body.problem, send)
+                return
+            begun = True
+            await send(message)
+
+        await self._inner(scope, body.receive, reply)
+
+    def _check(self, scope: Scope, headers: list[tuple[bytes, bytes]]) -> None:
+        """Raises ApiError."""
+        hosts = [value for name, value in headers if name == b"host"]
+        if len(hosts) != 1 or _text(hosts[0]).lower() not in self._hosts:
+            raise ApiError(403, "This server does not answer for that host.", code="host_not_allowed")
+        origins = [_text(value).lower() for name, value in headers if name == b"origin"]
+        if any(origin not in self._origins for origin in origins):
+            raise ApiError(403, "This server does not answer that origin.", code="origin_not_allowed")
+        lengths = [value for name, value in headers if name == b"content-length"]
+        if any(not value.isdigit() or int(value) > self._most_bytes for value in lengths):
+            raise _too_large(self._most_bytes)
+        if self._key is not None and scope["path"] not in _OPEN:
+            given = [value for name, value in headers if name == b"authorization"]
+            token = given[0].removeprefix(b"Bearer ") if len(given) == 1 else b""
+            # In the same time whatever is wrong with it.
+            if not hmac.compare_digest(token, self._key):
+                raise ApiError(
+                    401,
+                    "This server asks for its API key.",
+                    type="authentication_error",
+                    code="invalid_api_key",
+                )
+
+
+class _Body:
+    """Counts a body that says nothing of its length, and does not wait for it for ever."""
+
+    def __init__(self, receive: Receive, most_bytes: int, until: float) -> None:
+        self._receive = receive
+        self._left = most_bytes
+        self._most = most_bytes
+        self._until = until
+        self._complete = False
+        self.problem: ApiError | None = None
+
+    async def receive(self) -> Message:
+        """Raises ApiError, which ``problem`` keeps."""
+        if self._complete:
+            return await self._receive()
+        try:
+            return await self._part()
+        except ApiError as error:
+            self.problem = error
+            raise
+
+    async def _part(self) -> Message:
+        try:
+            message = await asyncio.wait_for(self._receive(), max(0.0, self._until - time.monotonic()))
+        except TimeoutError as error:
+            raise ApiError(408, "The request took too long to arrive.", code="request_timeout") from error
+        if message["type"] == "http.request":
+            self._left -= len(message.get("body", b""))
+            if self._left < 0:
+                raise _too_large(self._most)
+            self._complete = not message.get("more_body", False)
+        return message
+
+
+def _too_large(most_bytes: int) -> ApiError:
+    return ApiError(413, f"The request is larger than {most_bytes // 2**20} MiB.", code="request_too_large")
+
+
+def _text(value: bytes) -> str:
+    return value.decode("latin-1")
+
+
+async def _refuse(error: ApiError, send: Send) -> None:
+    body = json.dumps(error.body()).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    # What of the body is still to come is not read.
+    headers.append((b"connection", b"close"))
+    await send({"type": "http.response.start", "status": error.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,127 @@
+"""Runs the server on this machine's own addresses, in whatever thread it is given."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import uvicorn
+
+from app.server.guard import Application
+
+LOOPBACK = ("127.0.0.1", "::1")
+PORT = 1337
+_HEADER_BYTES = 16 << 10
+_GRACE_S = 2
+
+
+class HostError(Exception):
+    """The server cannot be started, in words for a person."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where the server listens. ``hosts`` are further names that it answers to, as in a Host header."""
+
+    port: int = PORT
+    bind: tuple[str, ...] = LOOPBACK
+    hosts: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+
+    @property
+    def is_local(self) -> bool:
+        return set(self.bind) <= set(LOOPBACK)
+
+    def allowed_hosts(self) -> frozenset[str]:
+        """Exact values of the Host header."""
+        names = {"localhost", "127.0.0.1", "[::1]"}
+        names |= {f"[{each}]" if ":" in each else each for each in self.bind}
+        return frozenset(f"{name}:{self.port}" for name in names) | {host.lower() for host in self.hosts}
+
+    def allowed_origins(self) -> frozenset[str]:
+        """Its own page, and what was named."""
+        return frozenset(f"http://{host}" for host in self.allowed_hosts()) | {
+            origin.lower().rstrip("/") for origin in self.origins
+        }
+
+
+def listen(address: Address) -> list[socket.socket]:
+    """Sockets that listen; one address that the machine lacks is left out. Raises HostError."""
+    sockets: list[socket.socket] = []
+    problem: OSError | None = None
+    for host in address.bind:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        try:
+            made = socket.socket(family, socket.SOCK_STREAM)
+        except OSError as error:
+            problem = error
+            continue
+        try:
+            if family == socket.AF_INET6:
+                made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            made.bind((host, address.port))
+            made.listen(128)
+        except OSError as error:
+            made.close()
+            problem = error
+            if error.errno == errno.EADDRINUSE:
+                break  # on the other address somebody else would answer
+            continue
+        sockets.append(made)
+    if not sockets or (problem is not None and problem.errno == errno.EADDRINUSE):
+        for each in sockets:
+            each.close()
+        assert problem is not None
+        if problem.errno == errno.EADDRINUSE:
+            raise HostError(f"Port {address.port} is in use by another program. Choose another port.")
+        raise HostError(f"Port {address.port} cannot be opened: {problem.strerror or problem}.")
+    return sockets
+
+
+class Host:
+    """One run of the server. ``stop`` may be called from any thread."""
+
+    def __init__(self, application: Application) -> None:
+        self._server = uvicorn.Server(
+            uvicorn.Config(
+                application,
+                log_config=None,
+                access_log=False,  # paths and addresses are nobody's business
+                server_header=False,
+                date_header=False,
+                h11_max_incomplete_event_size=_HEADER_BYTES,
+                http="h11",
+                ws="none",
+                timeout_keep_alive=30,
+                timeout_graceful_shutdown=_GRACE_S,
+                lifespan="on",
+            )
+        )
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._on_stop: Callable[[], None] = lambda: None
+
+    def run(self, sockets: Sequence[socket.socket], on_stop: Callable[[], None] = lambda: None) -> None:
+        """Serve until ``stop``. ``on_stop`` is called on the loop when that is asked for: answers end."""
+        self._on_stop = on_stop
+        asyncio.run(self._serve(list(sockets)))
+
+    async def _serve(self, sockets: list[socket.socket]) -> None:
+        self._loop = asyncio.get_running_loop()
+        await self._server.serve(sockets)
+
+    def stop(self) -> None:
+        loop = self._loop
+        if loop is not None:
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(self._stop)
+        else:
+            self._server.should_exit = True
+
+    def _stop(self) -> None:
+        self._on_stop()
+        self._server.should_exit = True

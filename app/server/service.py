@@ -1,0 +1,153 @@
+"""What the routes share: which model answers, how many may wait, and the events of a request's choices."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import msgspec
+
+from app.protocol import Done, Generate
+from app.server.errors import ApiError
+from app.server.metrics import Metrics
+from app.server.port import AnswerEvent, EnginePort
+from app.server.shelf import Shelf
+from app.settings import Settings
+
+_ANSWER_S = 5.0  # what an answer takes, while none was timed
+
+Indexed = tuple[int, AnswerEvent]
+
+
+class Service:
+    """``queue`` requests may wait beside the ``parallel`` ones that are answered."""
+
+    def __init__(
+        self,
+        port: EnginePort,
+        shelf: Shelf,
+        settings: Callable[[], Settings],
+        *,
+        parallel: int,
+        queue: int,
+        idle_s: float | None = None,
+    ) -> None:
+        """``idle_s``: seconds without a request after which the model leaves memory; None: it stays."""
+        self.port = port
+        self.shelf = shelf
+        self.settings = settings
+        self.metrics = Metrics()
+        self._parallel = parallel
+        self._queue = queue
+        self._idle_s = idle_s
+        self._idle: asyncio.TimerHandle | None = None
+        self._seconds = _ANSWER_S  # of an answer, lately
+        self._sending = asyncio.Lock()  # a load and what it is for stay together
+
+    @property
+    def waiting(self) -> int:
+        return max(0, self.port.busy - self._parallel)
+
+    @asynccontextmanager
+    async def answers(
+        self, model_id: str, requests: Sequence[Generate], route: str
+    ) -> AsyncIterator[AsyncIterator[Indexed]]:
+        """Events of all ``requests``, each with its place among them, as they come. Raises ApiError."""
+        self._admit(len(requests))
+        model = await asyncio.to_thread(self.shelf.find, model_id)
+        how = await asyncio.to_thread(self.shelf.how, model)
+        self._rest()
+        began = asyncio.get_running_loop().time()
+        async with AsyncExitStack() as stack:
+            async with self._sending:
+                self._admit(len(requests))  # others may have come while the folder was read
+                self.port.want(*how)
+                streams = [await stack.enter_async_context(self.port.answer(each)) for each in requests]
+            try:
+                yield self._merged(streams, route)
+            finally:
+                taken = asyncio.get_running_loop().time() - began
+                self._seconds += 0.2 * (taken - self._seconds)
+                self._wait_for_rest()
+
+    async def _merged(
+        self, streams: Sequence[AsyncIterator[AnswerEvent]], route: str
+    ) -> AsyncIterator[Indexed]:
+        if len(streams) == 1:
+            async for event in streams[0]:
+                if isinstance(event, Done):
+                    self.metrics.answer(route, event.stats)
+                yield 0, event
+            return
+        events: asyncio.Queue[Indexed | BaseException | None] = asyncio.Queue()
+
+        async def read(index: int, stream: AsyncIterator[AnswerEvent]) -> None:
+            try:
+                async for event in stream:
+                    events.put_nowait((index, event))
+            except ApiError as error:
+                events.put_nowait(error)
+            finally:
+                events.put_nowait(None)
+
+        readers = [asyncio.create_task(read(i, stream)) for i, stream in enumerate(streams)]
+        try:
+            ended = 0
+            while ended < len(streams):
+                item = await events.get()
+                if item is None:
+                    ended += 1
+                elif isinstance(item, BaseException):
+                    raise item
+                else:
+                    if isinstance(item[1], Done):
+                        self.metrics.answer(route, item[1].stats)
+                    yield item
+        finally:
+            for reader in readers:
+                reader.cancel()
+            for reader in readers:
+                with contextlib.suppress(asyncio.CancelledError):
+                    await reader
+
+    def _admit(self, count: int) -> None:
+        """Raises ApiError where too many wait already."""
+        if self.port.closing:
+            raise ApiError(503, "The server is being stopped.", type="server_error", code="stopping")
+        if self.port.busy + count > self._parallel + self._queue:
+            rounds = math.ceil((self.waiting + 1) / self._parallel)
+            raise ApiError(
+                429,
+                "Too many requests are waiting; try again later.",
+                type="rate_limit_error",
+                code="queue_full",
+                retry_after_s=max(1, min(600, round(rounds * self._seconds))),
+            )
+
+    def _rest(self) -> None:
+        if self._idle is not None:
+            self._idle.cancel()
+            self._idle = None
+
+    def _wait_for_rest(self) -> None:
+        self._rest()
+        if self._idle_s is not None:
+            self._idle = asyncio.get_running_loop().call_later(self._idle_s, self._unload)
+
+    def _unload(self) -> None:
+        if self.port.busy:
+            self._wait_for_rest()
+        elif self.port.report is not None:
+            self.port.unload()
+
+    def close(self) -> None:
+        self._rest()
+        self.port.stop()
+
+
+def choices(request: Generate, seeds: Sequence[int | None]) -> list[Generate]:
+    """The same request once for each seed."""
+    return [msgspec.structs.replace(request, seed=seed) for seed in seeds]

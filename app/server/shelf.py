@@ -1,0 +1,99 @@
+"""The models that can be asked for by id, and how each is put into memory."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from app.local_models import local_models, models_folder
+from app.protocol import EngineOptions
+from app.server.errors import ApiError
+from app.settings import Settings
+from model_store.starter import starter_path
+
+_FRESH_S = 2.0  # how long a look into the folder is believed
+
+
+@dataclass(frozen=True)
+class Shelved:
+    """``created``: when the file was last changed, in Unix seconds."""
+
+    id: str
+    path: str
+    created: int
+
+    def body(self) -> dict[str, object]:
+        return {"id": self.id, "object": "model", "created": self.created, "owned_by": "local"}
+
+
+class Shelf:
+    """Reading it may take long when the folder was never read: not for the event loop's thread."""
+
+    def __init__(
+        self,
+        settings: Callable[[], Settings],
+        *,
+        draft: str | None = None,
+        only: Path | None = None,
+        parallel: int = 1,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``draft``: a drafter for all of them, in place of the one that belongs to each. ``only``: one file
+        and no other. ``parallel``: answers at once."""
+        self._settings = settings
+        self._draft = draft
+        self._parallel = parallel
+        self._only = only
+        self._clock = clock
+        self._read_at = -_FRESH_S
+        self._models: dict[str, Shelved] = {}
+
+    def models(self) -> list[Shelved]:
+        self._read()
+        return list(self._models.values())
+
+    def find(self, id: str) -> Shelved:
+        """Raises ApiError for an id that there is none of."""
+        if id not in self._models:
+            self._read(force=True)
+        model = self._models.get(id)
+        if model is None:
+            raise ApiError(
+                404,
+                "There is no model of this id here; /v1/models lists those that there are.",
+                type="not_found_error",
+                param="model",
+                code="model_not_found",
+            )
+        return model
+
+    def how(self, model: Shelved) -> tuple[str, str | None, EngineOptions]:
+        """The file, its drafter, and the options to load it with."""
+        options = self._settings().engine_options(model.path)
+        return model.path, self._draft, msgspec.structs.replace(options, n_parallel=self._parallel)
+
+    def _read(self, *, force: bool = False) -> None:
+        now = self._clock()
+        if not force and now - self._read_at < _FRESH_S:
+            return
+        paths = [self._only] if self._only is not None else self._paths()
+        models: dict[str, Shelved] = {}
+        for path in paths:
+            try:
+                changed = int(path.stat().st_mtime)
+            except OSError:
+                continue  # it went away meanwhile
+            # Two files of one name: the first in the list has it.
+            models.setdefault(path.stem, Shelved(path.stem, str(path), changed))
+        self._models = models
+        self._read_at = now
+
+    def _paths(self) -> list[Path]:
+        entries = local_models(models_folder(self._settings()))
+        starter = starter_path()
+        chat = [entry.path for entry in entries if entry.kind == "chat" and entry.problem is None]
+        return [*chat, *([starter] if starter is not None else [])]
