@@ -561,6 +561,15 @@ def test_words_half_as_long_again_are_not_cut(
     assert not outside
 
 
+def test_the_smallest_window_shows_every_control_whole(make_window: MakeWindow, qtbot: QtBot) -> None:
+    window = make_window(start=False, draft_mode="manual", draft_model="/m/a-file-with-a-long-name.gguf")
+    window.resize(window.minimumSize())
+    page = opened(window)
+    assert window.width() <= 400
+    qtbot.waitUntil(lambda: page.form.column.width() <= page.form.area.viewport().width(), timeout=WAIT)
+    assert page.form.area.horizontalScrollBar().maximum() == 0
+
+
 def test_tab_goes_from_top_to_bottom_through_every_row(make_window: MakeWindow, qtbot: QtBot) -> None:
     window = make_window(start=False, draft_mode="manual")
     window.resize(1200, 800)

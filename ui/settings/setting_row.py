@@ -67,7 +67,7 @@ class SettingRow(QFrame):
         self.reset.clicked.connect(self.reset_asked)
         # It takes its room also while it is not there, so that nothing moves when it comes.
         policy = self.reset.sizePolicy()
-        policy.setRetainSizeWhenHidden(True)
+        policy.setRetainSizeWhenHidden(bool(names))
         self.reset.setSizePolicy(policy)
         self.reset.hide()
         # After the way back, so that Tab comes to them in the order in which they stand.

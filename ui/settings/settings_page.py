@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLay
 
 from app import paths
 from app.chat_template import builtin_names
+from app.engine_client import Event
 from app.settings import GROUPS, Settings
 from ui.bidi import visible
 from ui.session import Session
@@ -151,7 +152,7 @@ class SettingsPage(QWidget):
         self.exchange.taken.connect(self._take_all)
         self.exchange.said.connect(self._say)
         self.undo.undone.connect(self._undo)
-        session.events.connect(self._past.ask_after)
+        session.events.connect(self._engine_said)
         self._past.found.connect(self.form.chain.show_figures)
         session.settings_changed.connect(self._settings_changed)
         session.engine_changed.connect(self._engine_changed)
@@ -200,6 +201,10 @@ class SettingsPage(QWidget):
     def _show_folder(self) -> None:
         row = self.form.row("models_folder")
         row.explain(f"{row.words.help} Now: {visible(str(self._session.models_folder()))}")
+
+    def _engine_said(self, events: list[Event]) -> None:
+        if self.isVisible():
+            self._past.ask_after(events)
 
     def _engine_changed(self) -> None:
         state = self._session.controller.state

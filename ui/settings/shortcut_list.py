@@ -14,7 +14,7 @@ _FREE = frozenset({Qt.Key.Key_Escape, *(Qt.Key(Qt.Key.Key_F1 + n) for n in range
 _MODIFIERS = (
     Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.AltModifier | Qt.KeyboardModifier.MetaModifier
 )
-_KEYS_PX = 168
+_KEYS_PX = 144
 
 
 class KeysEdit(QKeySequenceEdit):

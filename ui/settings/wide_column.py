@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from ui.theme import MEASURE, Theme
 
 _MARGIN, _TOP = 24, 4
+_NARROW_PX, _NARROW_MARGIN = 400, 16
 
 
 class WideColumn(QWidget):
@@ -17,10 +18,10 @@ class WideColumn(QWidget):
         self.setObjectName("form")
         self.rows = QVBoxLayout(self)
         self.rows.setSpacing(0)
-        self.rows.setContentsMargins(_MARGIN, _TOP, _MARGIN, _MARGIN)
+        self.rows.setContentsMargins(_NARROW_MARGIN, _TOP, _NARROW_MARGIN, _MARGIN)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         most = MEASURE * self._theme.measures.zoom // 100
-        right = max(_MARGIN, self.width() - most - _MARGIN)
-        self.rows.setContentsMargins(_MARGIN, _TOP, right, _MARGIN)
+        left = _MARGIN if self.width() >= _NARROW_PX else _NARROW_MARGIN
+        self.rows.setContentsMargins(left, _TOP, max(left, self.width() - most - left), _MARGIN)

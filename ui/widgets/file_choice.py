@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QPushButton, QSizePolicy
 from app.declaration import Declared
 from ui.bidi import visible
 
-_LEAST_CHARACTERS = 20
+_LEAST_CHARACTERS = 16
 _PAD = 28
 
 
