@@ -148,13 +148,13 @@ def test_circles_and_lost_parents_lose_no_message() -> None:
     assert conversation.messages[-1].state == "interrupted"
 
 
-NAMES = (
-    "chat messages mapping role id parent pieces message author content parts content_type title state leaf "
-    "stats"
-).split()
+NAMES = ("chat", "messages", "mapping", "role", "id", "parent", "pieces", "message", "author", "content")
+MORE_NAMES = ("parts", "content_type", "title", "state", "leaf", "stats")
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES + MORE_NAMES), inner, max_size=5)
+    ),
     max_leaves=20,
 )
 
