@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.chats.chat import Chat
@@ -35,11 +37,28 @@ def answered(window: MainWindow, qtbot: QtBot) -> None:
 
 def texts(window: MainWindow) -> list[str]:
     """What is shown, the oldest message first."""
-    return [view.message.text for view in window.chat.messages.views()]
+    return [message.text for message in window.chat.messages.messages()]
 
 
 def view(window: MainWindow, index: int) -> MessageView:
-    return window.chat.messages.views()[index]
+    """Of a message near the reader; a busy machine builds them one by one."""
+    messages = window.chat.messages
+    end = time.monotonic() + WAIT / 1000
+    while (found := messages.view_of(messages.messages()[index])) is None:
+        assert time.monotonic() < end
+        QApplication.processEvents()
+    return found
+
+
+def settled(window: MainWindow, qtbot: QtBot) -> None:
+    """All text near the reader is built."""
+    messages = window.chat.messages
+
+    def built() -> bool:
+        waits = messages._build_timer.isActive() or any(one.body.building for one in messages.views())
+        return not waits
+
+    qtbot.waitUntil(built, timeout=WAIT)
 
 
 def titles(window: MainWindow) -> list[str]:

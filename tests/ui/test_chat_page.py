@@ -11,7 +11,19 @@ from pytestqt.qtbot import QtBot
 
 from app.fake_script import FakeReply
 from app.settings import SettingsFile
-from tests.ui.chats import WAIT, answered, fill_home, id_of, open_chat, ready, say, texts, titles, view
+from tests.ui.chats import (
+    WAIT,
+    answered,
+    fill_home,
+    id_of,
+    open_chat,
+    ready,
+    say,
+    settled,
+    texts,
+    titles,
+    view,
+)
 from tests.ui.conftest import MakeWindow
 from ui.main_window import MainWindow
 
@@ -197,6 +209,7 @@ def test_search_finds_text_and_goes_to_the_message(
     assert [found.excerpt[start:end] for start, end in found.marks] == ["needle"]
     qtbot.keyClick(sidebar.search, Qt.Key.Key_Return)
     assert window.chat.header.title.title == "long one"
+    settled(window, qtbot)
     shown = next(view for view in window.chat.messages.views() if view.message.text == long[21])
     top = shown.mapTo(window.chat.messages.viewport(), shown.rect().topLeft()).y()
     assert 0 <= top < window.chat.messages.viewport().height() / 2
@@ -240,12 +253,13 @@ def test_what_was_typed_and_where_one_read_are_kept_for_each_chat(
     window = make_window()
     ready(window, qtbot)
     open_chat(window, qtbot, "long")
+    settled(window, qtbot)
     messages = window.chat.messages
     qtbot.keyClicks(window.chat.composer.edit, "half a thought")
     messages.setFocus()
-    qtbot.waitUntil(lambda: messages.verticalScrollBar().maximum() > 800, timeout=WAIT)
     for _ in range(3):
         qtbot.keyClick(messages, Qt.Key.Key_PageUp)
+        settled(window, qtbot)
     place = messages.place()
     assert place is not None and not messages.following
 
@@ -257,6 +271,7 @@ def test_what_was_typed_and_where_one_read_are_kept_for_each_chat(
     open_chat(window, qtbot, "short")
     assert window.chat.composer.text() == "" and messages.following
     open_chat(window, qtbot, "long")
+    settled(window, qtbot)
     assert window.chat.composer.text() == "half a thought"
     assert offset() == place.offset and not messages.following
 

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.fake_script import FakeReply
-from tests.ui.chats import WAIT, answered, ready, say, texts, view
+from tests.ui.chats import WAIT, answered, ready, say, settled, texts, view
 from tests.ui.conftest import MakeWindow
 from ui.main_window import MainWindow
 from ui.widgets.quiet_button import QuietButton
@@ -181,8 +181,10 @@ def test_switching_a_version_keeps_the_message_where_it_is(make_window: MakeWind
     messages.setFocus()
     qtbot.keyClick(messages, Qt.Key.Key_PageUp)
     shown = view(window, 5)
+    settled(window, qtbot)
     y = shown.mapTo(messages.viewport(), shown.rect().topLeft()).y()
     press(window, qtbot, shown.switcher.before)
+    settled(window, qtbot)
     shown = next(view for view in messages.views() if view.switcher.isVisible())
     assert shown.switcher.words == "1 / 2"
     assert abs(shown.mapTo(messages.viewport(), shown.rect().topLeft()).y() - y) <= 1

@@ -290,7 +290,7 @@ def test_reading_up_and_down_builds_and_puts_away(messages: MessageList, qtbot: 
             qtbot.keyClick(messages, key)
             settled(messages, qtbot)
         assert len(messages.views()) < 90
-        assert messages._all() == chat
+        assert messages.messages() == chat
         place = messages.place()
         assert place is not None
         at = next(n for n, message in enumerate(chat) if message.id == place.message)

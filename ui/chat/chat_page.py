@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msgspec.structs import replace
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent
 from PySide6.QtWidgets import QProgressBar, QStackedWidget, QVBoxLayout, QWidget
@@ -12,12 +11,13 @@ from PySide6.QtWidgets import QProgressBar, QStackedWidget, QVBoxLayout, QWidget
 from app.chats.chat import Chat
 from app.chats.database import FoundText
 from app.chats.message import Message
-from app.protocol import ModelReport, Piece
-from app.settings import Settings
+from app.protocol import Piece
 from ui import theme as measures
 from ui.chat.chat_header import ChatHeader
 from ui.chat.composer import Composer, local_files
+from ui.chat.drafts_control import DraftsControl
 from ui.chat.empty_chat import EmptyChat
+from ui.chat.message_control import MessageControl
 from ui.chat.message_list import MessageList, Place
 from ui.chat.options_control import OptionsControl
 from ui.chat.side_frame import SideFrame
@@ -28,19 +28,16 @@ from ui.chat.welcome_control import WelcomeControl
 from ui.models.model_picker import ModelPicker
 from ui.session import Session
 from ui.shell.regions import mark_region
-from ui.speed import drafters
 from ui.speed.legend import Legend
 from ui.speed.speed_split import SpeedSplit
 from ui.speed.status_strip import StatusStrip
 from ui.theme import Theme
-from ui.widgets.cards import NoticeLine, ProblemCard
+from ui.widgets.cards import ProblemCard
+from ui.widgets.notices import Notices
 from ui.widgets.undo_line import UndoLine
 
 _MARGIN = 16
-_MOST_NOTICES = 3
 _FOUND_OFFSET = -72  # what was found stands a little below the top
-EDIT_QUESTION = "Sending puts this beside your message, as another version with an answer of its own."
-EDIT_ANSWER = "Saving puts this beside the answer, as another version; the model goes on from it."
 
 
 class ChatPage(QWidget):
@@ -49,17 +46,17 @@ class ChatPage(QWidget):
         self._theme = theme
         self._session = session
         self.controller = session.controller
-        self._notices: list[NoticeLine] = []
-        self._editing: Message | None = None
         self._places: dict[int, Place] = {}
         self._shown = session.controller.chat.id
-        self._legend_of: ModelReport | None = None
         self.setAcceptDrops(True)
         self._build()
+        self._message_control = MessageControl(
+            session, self.messages, self.composer, self.undo, self.speed.open_panel, self
+        )
+        self._drafts_control = DraftsControl(session, self.header, self.messages, self.legend)
         self._options = OptionsControl(theme, session, self.header, self.main)
         self._sidebar_control = SidebarControl(session, self.sidebar, self)
         self._listen()
-        self._settings_changed(session.settings)
         self._replaced()
 
     # ---- building
@@ -79,7 +76,6 @@ class ChatPage(QWidget):
         self.header.new_asked.connect(self.controller.new_chat)
         self.header.sidebar_asked.connect(self.frame.show_side)
         self.header.renamed.connect(self._rename)
-        self.header.drafts_asked.connect(self._ask_drafts)
         self.load_bar = QProgressBar(self.main)
         self.load_bar.setTextVisible(False)
         self.load_bar.setRange(0, 1000)
@@ -89,8 +85,6 @@ class ChatPage(QWidget):
         self.load_bar.setSizePolicy(policy)
         self.messages = MessageList(self._theme, self.main)
         self.messages.set_versions(self.controller.versions)
-        self.messages.message_acted.connect(self._act_on)
-        self.messages.switched.connect(self._switch)
         self.messages.acted.connect(self._act)
         self.empty = EmptyChat(self.main)
         self.pages = QStackedWidget(self.main)
@@ -101,21 +95,16 @@ class ChatPage(QWidget):
         self.composer = Composer(self._theme, self.main)
         self.empty.chosen.connect(self.composer.set_text)
         self._welcome = WelcomeControl(self._theme, self._session, self.empty)
-        self.composer.sent.connect(self._send)
         self.composer.stopped.connect(self.controller.stop)
-        self.composer.edit_last.connect(self._edit_last)
-        self.composer.editing_left.connect(self._stop_editing)
         self.composer.draft_changed.connect(self.controller.chats.set_draft)
         self._below = QVBoxLayout()
         self._below.setContentsMargins(_MARGIN, 8, _MARGIN, 12)
         self._below.setSpacing(8)
         self.legend = Legend(self._theme, self.main)
-        self.legend.setToolTip("What is underlined in the answers was drafted, each by its drafter.")
-        self.legend.hide()
         self.undo = UndoLine(self._theme, self.main)
-        self.undo.undone.connect(self.controller.restore_messages)
-        self._below.addWidget(self.undo)
-        self._below.addWidget(self.legend)
+        self._notices = Notices(self._theme, self.main)
+        for widget in (self.undo, self.legend, self._notices):
+            self._below.addWidget(widget)
         self._below.addWidget(self.composer)
         self._talk = QWidget(self.main)
         talk = QVBoxLayout(self._talk)
@@ -160,9 +149,8 @@ class ChatPage(QWidget):
         session.chats_changed.connect(self._show_title)
         session.engine_changed.connect(self._engine_changed)
         session.numbers_changed.connect(self._numbers_changed)
-        session.noticed.connect(self.notice)
+        session.noticed.connect(self._notices.add)
         session.problem_changed.connect(self.problem)
-        session.settings_changed.connect(self._settings_changed)
         session.given_back.connect(self.composer.give_back)
 
     def _fit_below(self, width: int) -> None:
@@ -179,78 +167,6 @@ class ChatPage(QWidget):
 
     def _rename(self, title: str) -> None:
         self.controller.chats.rename(self.controller.chat.id, title)
-
-    def _send(self, text: str) -> None:
-        editing = self._editing
-        if editing is None:
-            if self.controller.send(text):
-                self.composer.clear()
-        elif self.controller.edit(editing, text):
-            self._stop_editing()
-            self.composer.end_editing()
-
-    def _edit_last(self) -> None:
-        question = self.controller.conversation.last("user")
-        if question is not None:
-            self._edit(question)
-
-    def _edit(self, message: Message) -> None:
-        if self.controller.busy:
-            self._still_writing()
-            return
-        self._editing = message
-        is_answer = message.role == "assistant"
-        self.composer.start_editing(message.text, EDIT_ANSWER if is_answer else EDIT_QUESTION, is_answer)
-
-    def _stop_editing(self) -> None:
-        self._editing = None
-
-    def _still_writing(self) -> None:
-        self.composer.show_hint("The answer is still being written: Esc stops it.")
-
-    def _act_on(self, message: Message, action: str) -> None:
-        """What was asked for with a message's own buttons."""
-        match action:
-            case "edit":
-                self._edit(message)
-                return
-            case "speed":
-                self.speed.open_panel(message)
-                return
-            case "regenerate":
-                done = self.controller.regenerate(message)
-            case "continue":
-                done = self.controller.continue_answer(message)
-            case "delete":
-                done = self._delete(message)
-            case _:
-                return
-        if not done and self.controller.busy:
-            self._still_writing()
-
-    def _delete(self, message: Message) -> bool:
-        count = self.controller.remove_message(message)
-        if count:
-            self.undo.offer("1 message was deleted." if count == 1 else f"{count:,} messages were deleted.")
-            self.composer.setFocus()
-        return count > 0
-
-    def _switch(self, message: Message, step: int) -> None:
-        """Show another version of a message, where this one stands now."""
-        view = self.messages.view_of(message)
-        if view is None or self.controller.busy:
-            self._still_writing()
-            return
-        offset = self.messages.verticalScrollBar().value() - view.y()
-        siblings = self.controller.conversation.siblings(message)
-        at, _ = self.controller.versions(message)
-        if not self.controller.switch(message, step):
-            return
-        other = siblings[at + step]
-        self.messages.show_messages(self.controller.conversation.messages, Place(other.id, offset))
-        shown = self.messages.view_of(other)
-        if shown is not None:
-            shown.switcher.take_focus(step)
 
     def _act(self, action: str) -> None:
         """What was chosen on the card at the end."""
@@ -376,17 +292,13 @@ class ChatPage(QWidget):
             self._places.pop(self._shown, None)
         chat = self.controller.chat
         self._shown = chat.id
-        self._editing = None
-        self.composer.end_editing()
-        self.undo.dismiss()
+        self._message_control.leave()
         self.messages.show_messages(self.controller.conversation.messages, self._places.get(chat.id))
-        for notice in list(self._notices):
-            self._drop_notice(notice)
+        self._notices.clear()
         if self.composer.text() != chat.draft:
             self.composer.set_text(chat.draft)
         self.composer.show_hint("")
         self._show_title()
-        self._show_legend()
         self._show_page()
         self._engine_changed()
         if not self.sidebar.has_focus:
@@ -395,7 +307,6 @@ class ChatPage(QWidget):
     def _chat_changed(self, chat: Chat) -> None:
         if chat is self.controller.chat:
             self._show_title()
-            self._show_legend()
 
     def _show_title(self) -> None:
         chat = self.controller.chat
@@ -408,55 +319,14 @@ class ChatPage(QWidget):
         self.load_bar.setValue(round(state.fraction * 1000))
         self.composer.set_busy(self.controller.busy)
         self._numbers_changed()
-        if state.report is not self._legend_of:
-            self._legend_of = state.report
-            self._show_legend()
 
     def _numbers_changed(self) -> None:
         controller = self.controller
         self.strip.show_numbers(controller.numbers, controller.settings, controller.state, controller.busy)
 
-    def _settings_changed(self, settings: Settings) -> None:
-        self.header.show_drafts(settings.show_drafts)
-        self.messages.show_drafts(settings.show_drafts)
-        self._show_legend()
-
-    def _show_legend(self) -> None:
-        """Who has drafted in this chat or may: it stays as it is while an answer is written."""
-        settings, report = self._session.settings, self.controller.state.report
-        self.legend.setVisible(settings.show_drafts)
-        if not settings.show_drafts:
-            return
-        off = {link.name for link in report.drafters if link.reason is not None} if report else set()
-        names: set[str] = {name for name in settings.drafting_params().links if name not in off}
-        for message in self.controller.conversation.messages:
-            names.update(piece.drafter for piece in message.pieces if piece.drafter is not None)
-        known = [look.name for look in drafters.looks() if look.name in names]
-        self.legend.show_drafters([*known, *sorted(names.difference(known))])
-
-    def _ask_drafts(self, shown: bool) -> None:
-        self._session.apply(replace(self._session.settings, show_drafts=shown))
-
-    def notice(self, text: str) -> None:
-        """A line above the composer until it is dismissed; each text once, the newest three."""
-        if any(notice.text == text for notice in self._notices):
-            return
-        while len(self._notices) >= _MOST_NOTICES:
-            self._drop_notice(self._notices[0])
-        line = NoticeLine(self._theme, text, self)
-        line.dismissed.connect(lambda: self._drop_notice(line))
-        self._notices.append(line)
-        self._below.insertWidget(self._below.count() - 1, line)
-
     def notices(self) -> tuple[str, ...]:
-        return tuple(notice.text for notice in self._notices)
-
-    def _drop_notice(self, line: NoticeLine) -> None:
-        if line in self._notices:
-            self._notices.remove(line)
-            self._below.removeWidget(line)
-            line.hide()
-            line.deleteLater()
+        """What is said above the composer."""
+        return self._notices.texts()
 
     def problem(self, problem: Problem | None) -> None:
         """A card at the end of the chat; None takes it away."""

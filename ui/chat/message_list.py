@@ -362,9 +362,10 @@ class MessageList(QScrollArea):
 
     def _go_to_end(self) -> None:
         """Build the end anew instead of all that is between."""
-        self.show_messages(self._all())
+        self.show_messages(self.messages())
 
-    def _all(self) -> list[Message]:
+    def messages(self) -> list[Message]:
+        """All of them, built or not."""
         return [*self._older, *(view.message for view in self._views), *reversed(self._newer)]
 
     def _maybe_build(self) -> None:
@@ -483,7 +484,7 @@ class MessageList(QScrollArea):
         if event.key() == Qt.Key.Key_End:
             self.follow()
         elif event.key() == Qt.Key.Key_Home and self._older:
-            messages = self._all()
+            messages = self.messages()
             self.show_messages(messages, Place(messages[0].id, -_TOP))
         elif action is not None:
             if event.key() in (Qt.Key.Key_Up, Qt.Key.Key_PageUp, Qt.Key.Key_Home):
