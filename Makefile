@@ -3,13 +3,14 @@ PYTHON ?= python3
 BIN := .venv/bin
 ARGS ?=
 
-.PHONY: help setup run test golden lint clean
+.PHONY: help setup run test golden screenshots lint clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'make run      set up, then open the window; ARGS="..." goes to slipstream'
 	@echo 'make test     set up, then run all checks and tests; ARGS="..." goes to pytest'
 	@echo 'make golden   set up, then compare drafted with plain answers in full: hours; ARGS="..."'
+	@echo 'make screenshots  set up, then take pictures of the window, for the README too; ARGS="FOLDER"'
 	@echo 'make lint     set up, then run all checks without the tests'
 	@echo 'make setup    set up .venv only'
 	@echo 'make clean    remove .venv and all caches in this folder'
@@ -29,6 +30,10 @@ test:
 golden:
 	@$(PYTHON) packaging/setup_env.py test
 	@$(BIN)/python -m tests.golden $(ARGS)
+
+screenshots:
+	@$(PYTHON) packaging/setup_env.py test
+	QT_QPA_PLATFORM=offscreen $(BIN)/python -m tests.ui.screenshots $(ARGS)
 
 lint: setup
 	@$(MAKE) --no-print-directory checks

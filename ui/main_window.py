@@ -214,7 +214,9 @@ class MainWindow(QMainWindow):
 
     def _find(self) -> None:
         page = self.stack.currentWidget()
-        if isinstance(page, Searchable):
+        if page is self.chat:
+            self.chat.search_chats()
+        elif isinstance(page, Searchable):
             page.start_search()
 
     def _escape(self) -> None:

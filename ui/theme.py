@@ -13,11 +13,15 @@ from PySide6.QtWidgets import QApplication
 
 from app import paths
 from app.settings import Settings
+from ui.icons import icon_file
 
 Choice = Literal["system", "light", "dark"]
 
+# Room between and inside of things, in steps of four pixels.
 STEP = 4
-RADIUS = 8
+SPACE_TIGHT, SPACE, SPACE_WIDE, SPACE_PAGE = STEP, 2 * STEP, 4 * STEP, 6 * STEP
+# Corners: of what is in a line of text, of controls and boxes, of what floats.
+RADIUS_SMALL, RADIUS, RADIUS_LARGE = 4, 8, 12
 FONT_PX = 13
 SMALL_PX = 12
 TITLE_PX = 20
@@ -147,6 +151,18 @@ class Measures(Struct, frozen=True, kw_only=True):
     # Roles of the style sheet
 
     @property
+    def radius_small(self) -> str:
+        return f"{RADIUS_SMALL}px"
+
+    @property
+    def radius(self) -> str:
+        return f"{RADIUS}px"
+
+    @property
+    def radius_large(self) -> str:
+        return f"{RADIUS_LARGE}px"
+
+    @property
     def small_size(self) -> str:
         return f"{scaled_px(SMALL_PX, self.zoom)}px"
 
@@ -267,13 +283,17 @@ def palette(tokens: Tokens) -> QPalette:
 
 
 def style_sheet(template: str, tokens: Tokens, measures: Measures = Measures()) -> str:
-    """``template`` with each @role replaced by its colour or size; an unknown role is an error of ours."""
+    """``template`` with each @role replaced by its colour or size, and @icon(name, role) by the file of
+    that icon in that colour; an unknown role is an error of ours."""
 
     def value(match: re.Match[str]) -> str:
         source = tokens if match[1] in tokens.__struct_fields__ else measures
         return str(getattr(source, match[1]))
 
-    return re.sub(r"@(\w+)", value, template)
+    def file(match: re.Match[str]) -> str:
+        return f'url("{icon_file(match[1], getattr(tokens, match[2])).as_posix()}")'
+
+    return re.sub(r"@(\w+)", value, re.sub(r"@icon\((\w+), (\w+)\)", file, template))
 
 
 def scaled_px(size_px: int, zoom: int) -> int:

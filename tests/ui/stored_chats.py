@@ -16,13 +16,16 @@ DAY_S = 24 * 3600.0
 _WORDS = (
     "the harbour log says that a boat came in with a broken mast and left again before the tide turned "
     "because nobody could mend it while the smith was away so the crew waited in the inn and wrote letters"
-).split()
-_CODE = "```python\ndef records(path):\n    with open(path) as file:\n        return [line.split(',') for line in file]\n```"
+)
+_CODE = (
+    "```python\ndef records(path):\n    with open(path) as file:\n"
+    "        return [line.split(',') for line in file]\n```"
+)
 
 
 def text(chance: random.Random, n_words: int) -> str:
     """Words that mean nothing, in sentences."""
-    words = [chance.choice(_WORDS) for _ in range(n_words)]
+    words = chance.choices(_WORDS.split(), k=n_words)
     return " ".join(words).capitalize() + "."
 
 

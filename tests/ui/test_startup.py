@@ -9,7 +9,16 @@ from pathlib import Path
 from tests.ui import startup
 
 # Slow to import, and needed by one page, one kind of answer or one download only.
-LATER = ("huggingface_hub", "httpx", "jinja2", "numpy", "pyqtgraph", "PySide6.QtNetwork", "llama_cpp", "asyncio")
+LATER = (
+    "asyncio",
+    "httpx",
+    "huggingface_hub",
+    "jinja2",
+    "llama_cpp",
+    "numpy",
+    "pyqtgraph",
+    "PySide6.QtNetwork",
+)
 
 _LOADED = """
 import sys

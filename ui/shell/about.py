@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 from ui.bidi import visible
 from ui.icons import app_icon
 from ui.shell.program_facts import PARTS, ProgramFacts, version
+from ui.theme import SPACE, SPACE_PAGE, SPACE_TIGHT, SPACE_WIDE
 
 _ICON_PX = 64
 _SAID_MS = 2500
@@ -40,18 +41,18 @@ class About(QDialog):
         words = _words("Language models on your own machine, drafted ahead and checked word by word.", self)
         words.setProperty("role", "muted")
         beside = QVBoxLayout()
-        beside.setSpacing(4)
+        beside.setSpacing(SPACE_TIGHT)
         beside.addStretch(1)
         beside.addWidget(title)
         beside.addWidget(words)
         beside.addStretch(1)
         head = QHBoxLayout()
-        head.setSpacing(16)
+        head.setSpacing(SPACE_WIDE)
         head.addWidget(picture, 0, Qt.AlignmentFlag.AlignTop)
         head.addLayout(beside, 1)
         self.rows = QGridLayout()
-        self.rows.setHorizontalSpacing(24)
-        self.rows.setVerticalSpacing(8)
+        self.rows.setHorizontalSpacing(SPACE_PAGE)
+        self.rows.setVerticalSpacing(SPACE)
         self.rows.setColumnStretch(1, 1)
         for name, value in facts.lines():
             self._row(self.rows, name, value)
@@ -68,20 +69,21 @@ class About(QDialog):
         for button in (self.copied, logs):
             button.setAutoDefault(False)
         below = QHBoxLayout()
-        below.setSpacing(8)
+        below.setSpacing(SPACE)
         below.addWidget(self.copied)
         below.addWidget(logs)
         below.addStretch(1)
         below.addWidget(close)
         column = QVBoxLayout(self)
-        column.setContentsMargins(24, 24, 24, 16)
-        column.setSpacing(16)
+        column.setContentsMargins(SPACE_PAGE, SPACE_PAGE, SPACE_PAGE, SPACE_WIDE)
+        column.setSpacing(SPACE_WIDE)
         column.addLayout(head)
         column.addLayout(self.rows)
         column.addWidget(section)
         column.addWidget(self._parts(), 1)
         column.addWidget(_words("Slipstream itself is under the Apache License 2.0.", self, "small"))
         column.addLayout(below)
+        close.setFocus()
         self._said = QTimer(self)
         self._said.setSingleShot(True)
         self._said.setInterval(_SAID_MS)
@@ -97,9 +99,9 @@ class About(QDialog):
         inside = QWidget(self)
         inside.setObjectName("column")
         grid = QGridLayout(inside)
-        grid.setContentsMargins(0, 0, 8, 0)
-        grid.setHorizontalSpacing(16)
-        grid.setVerticalSpacing(4)
+        grid.setContentsMargins(0, 0, SPACE, 0)
+        grid.setHorizontalSpacing(SPACE_WIDE)
+        grid.setVerticalSpacing(SPACE_TIGHT)
         grid.setColumnStretch(0, 1)
         for row, part in enumerate(PARTS):
             number = version(part.package) if part.package else ""

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 
 from app import paths
 from app.program_log import crash_log, last_lines, program_log, worker_log
-from ui.theme import code_font, small_font
+from ui.theme import SPACE, SPACE_WIDE, code_font, small_font
 
 _FOLLOW_MS = 500
 _LINES = 3000
@@ -51,6 +51,7 @@ class LogViewer(QDialog):
         self.text = QPlainTextEdit(self)
         self.text.setAccessibleName("Log")
         self.text.setReadOnly(True)
+        self.text.setProperty("look", "input")
         self.text.setUndoRedoEnabled(False)
         self.text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.text.setFont(code_font(small_font().pixelSize()))
@@ -70,19 +71,19 @@ class LogViewer(QDialog):
         for button in (copy, folder, close):
             button.setAutoDefault(False)
         above = QHBoxLayout()
-        above.setSpacing(12)
+        above.setSpacing(SPACE_WIDE)
         above.addWidget(self.choice)
         above.addWidget(self.follow)
         above.addStretch(1)
         below = QHBoxLayout()
-        below.setSpacing(8)
+        below.setSpacing(SPACE)
         below.addWidget(copy)
         below.addWidget(folder)
         below.addStretch(1)
         below.addWidget(close)
         column = QVBoxLayout(self)
-        column.setContentsMargins(16, 16, 16, 16)
-        column.setSpacing(12)
+        column.setContentsMargins(SPACE_WIDE, SPACE_WIDE, SPACE_WIDE, SPACE_WIDE)
+        column.setSpacing(SPACE_WIDE)
         column.addLayout(above)
         column.addWidget(self.text, 1)
         column.addWidget(self.nothing, 1)

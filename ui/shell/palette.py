@@ -30,7 +30,7 @@ from PySide6.QtWidgets import (
 from ui.bidi import visible
 from ui.icons import icon
 from ui.shell.entries import Entry, Found, search
-from ui.theme import RADIUS, Theme, small_font
+from ui.theme import RADIUS, SPACE, SPACE_TIGHT, Theme, small_font
 
 _WIDTH = 620
 _ROWS = 10
@@ -79,8 +79,8 @@ class Palette(QWidget):
         help = QLabel("↑ ↓ move   Enter opens   Esc closes", self._box)
         help.setProperty("role", "small")
         column = QVBoxLayout(self._box)
-        column.setContentsMargins(8, 8, 8, 8)
-        column.setSpacing(4)
+        column.setContentsMargins(SPACE, SPACE, SPACE, SPACE)
+        column.setSpacing(SPACE_TIGHT)
         column.addWidget(self.edit)
         column.addWidget(self.list)
         column.addWidget(self.nothing)

@@ -3,24 +3,37 @@
 from __future__ import annotations
 
 from PySide6.QtGui import QWheelEvent
-from PySide6.QtWidgets import QDoubleSpinBox, QSpinBox, QWidget
+from PySide6.QtWidgets import QAbstractSpinBox, QDoubleSpinBox, QSpinBox, QWidget
 
 from app.declaration import Declared
+from ui.theme import SPACE
 
 
 class WholeBox(QSpinBox):
     """The wheel scrolls the page, it does not change what the pointer happens to be over."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        _inset(self)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         event.ignore()
 
 
 class DecimalBox(QDoubleSpinBox):
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        _inset(self)
+
     def wheelEvent(self, event: QWheelEvent) -> None:
         event.ignore()
 
 
 NumberBox = WholeBox | DecimalBox
+
+
+def _inset(box: QAbstractSpinBox) -> None:
+    box.lineEdit().setTextMargins(SPACE - 2, 0, 0, 0)  # no style sheet reaches it there
 
 
 def number_box(words: Declared, value: float, parent: QWidget) -> NumberBox:
