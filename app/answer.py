@@ -89,6 +89,10 @@ class Answer:
         self._released.clear()
         return tuple(pieces)
 
+    def ends_with(self, token: int) -> bool:
+        """Whether the answer ends where the model says this token, which has no text."""
+        return token in self._end_tokens
+
     @property
     def taken(self) -> int:
         """Tokens taken, the end token included."""

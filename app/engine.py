@@ -26,6 +26,7 @@ from app.protocol import (
     PrefillProgress,
     SamplingParams,
     Started,
+    TokenLogprob,
 )
 from app.slots import Slots
 from app.text_kind import repeated_share
@@ -282,6 +283,7 @@ class Engine:
             take=answer.take,
             max_new=message.max_tokens,
             max_draft=message.drafting.max_draft,
+            top=message.logprobs,
             least_rows=exact.least if exact else 1,
             most_rows=exact.most if exact else 0,
             computed=computed,
@@ -391,6 +393,16 @@ class Engine:
             elapsed_s=self._clock() - started if started is not None else 0.0,
             speedup=request.sequence.stats.speedup,
             notices=self._notices(request),
+            logprobs=self._logprobs(request, step) if step.chances else (),
+        )
+
+    def _logprobs(self, request: _Request, step: Step) -> tuple[TokenLogprob, ...]:
+        assert self._model is not None
+        spell = self._model.token_bytes
+        return tuple(
+            TokenLogprob(spell(token), logprob, tuple((spell(other), chance) for other, chance in top))
+            for token, logprob, top in step.chances
+            if not request.answer.ends_with(token)
         )
 
     def _notices(self, request: _Request) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ from drafting.cost import CostCurve
 from drafting.distribution import Distribution
 from drafting.drafter import NO_DRAFT, Draft, Drafter, Draw, Interrupted
 from drafting.exact import ExactRows
-from drafting.target import Row
+from drafting.target import Row, TokenChance
 
 _END = 0
 _WRONG = 1  # a token that is never the right one
@@ -58,6 +58,10 @@ class Part:
 
     def at(self, output: int, last: int | None) -> Distribution:
         return Distribution.certain(self.line(self._model.outputs[output] + 1))
+
+    def chance(self, output: int, token: int, top: int) -> TokenChance:
+        """It is sure of each token."""
+        return TokenChance(token, 0.0, ((token, 0.0),) if top else ())
 
     def close(self) -> None:
         """Nothing is held."""

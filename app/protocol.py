@@ -157,7 +157,8 @@ class Generate(Struct, frozen=True, tag=True, kw_only=True):
     is when the conversation began: templates that print a date see that moment, so that the date
     does not change under the prefix cache. ``grammar`` is what the answer must follow; a model's
     thoughts before it need not. With ``begun`` the events tell only of what comes after it. ``prompt`` is
-    gone on from as it is, in the place of messages and template.
+    gone on from as it is, in the place of messages and template. ``logprobs``: how many of the likeliest
+    tokens are told beside each token of the answer; None tells nothing.
     """
 
     request_id: int
@@ -172,6 +173,7 @@ class Generate(Struct, frozen=True, tag=True, kw_only=True):
     grammar: Grammar | None = None
     begun: Begun | None = None
     prompt: str | None = None
+    logprobs: Annotated[int, Meta(ge=0, le=20)] | None = None
     started_at: float | None = None
 
 
@@ -296,6 +298,15 @@ class Piece(Struct, frozen=True, array_like=True, gc=False):
     reasoning: bool = False
 
 
+class TokenLogprob(Struct, frozen=True, array_like=True):
+    """A token of the answer: its bytes, its logarithmic probability before any sampler, and those of the
+    likeliest in its place."""
+
+    data: bytes
+    logprob: float
+    top: tuple[tuple[bytes, float], ...] = ()
+
+
 class Chunk(Struct, frozen=True, tag=True, kw_only=True):
     """What one target pass added. Counts are of this pass alone."""
 
@@ -309,6 +320,7 @@ class Chunk(Struct, frozen=True, tag=True, kw_only=True):
     elapsed_s: float = 0.0  # since the request started, on the worker's clock
     speedup: float | None = None  # of the answer so far, as Statistics tells it
     notices: tuple[str, ...] = ()  # a link that was switched off or paused while it was at it
+    logprobs: tuple[TokenLogprob, ...] = ()  # of its tokens but an end token, where they were asked for
 
 
 class Done(Struct, frozen=True, tag=True, kw_only=True):

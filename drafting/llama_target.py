@@ -6,10 +6,12 @@ import collections.abc
 import itertools
 from operator import attrgetter
 
+import numpy as np
+
 from drafting.distribution import Distribution
 from drafting.drafter import Interrupted
 from drafting.hidden_states import HiddenStates
-from drafting.target import Row
+from drafting.target import Row, TokenChance
 from native.context import Context
 from native.errors import DecodeAborted
 from native.grammar import Grammar
@@ -89,6 +91,14 @@ class LlamaSource:
         if last is not None and chain.remembers:
             chain.accept(last)
         return chain.best(row) if chain.greedy else Distribution(*chain.distribution(row))
+
+    def chance(self, output: int, token: int, top: int) -> TokenChance:
+        row = self._context.logits()[output].astype(np.float64)
+        row -= row.max()
+        row -= np.log(np.exp(row).sum())
+        first = np.argpartition(row, -top)[-top:] if top else np.empty(0, dtype=np.intp)
+        ordered = first[np.argsort(-row[first], kind="stable")]
+        return TokenChance(token, float(row[token]), tuple((int(t), float(row[t])) for t in ordered))
 
     def close(self) -> None:
         """Free the sampler chain; harmless when called again."""

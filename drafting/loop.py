@@ -16,7 +16,7 @@ from drafting.distribution import Distribution
 from drafting.drafter import NO_DRAFT, Draft, Interrupted
 from drafting.sequence import Sequence
 from drafting.silence import Silence
-from drafting.target import Row, Target
+from drafting.target import Row, Target, TokenChance
 from drafting.thread_count import ThreadCount
 from drafting.verification import verify
 
@@ -28,7 +28,8 @@ class Step(NamedTuple):
 
     No ``tokens`` means that the prompt is still being read: ``prefilled`` of it are computed.
     ``drafter`` names whose draft was verified; the first ``accepted`` of ``tokens`` are its. Where
-    there could have been a draft and was none, ``silence`` says why. After ``error`` the loop has dropped
+    there could have been a draft and was none, ``silence`` says why. ``chances`` are those of ``tokens``,
+    where they were asked for. After ``error`` the loop has dropped
     the sequence, and its KV cache is not to be trusted.
     """
 
@@ -40,6 +41,7 @@ class Step(NamedTuple):
     accepted: int = 0
     silence: Silence | None = None
     error: Exception | None = None
+    chances: tuple[TokenChance, ...] = ()
 
 
 class _Times(NamedTuple):
@@ -265,6 +267,10 @@ class Loop:
             draft.learn(targets)
         kept = self._keep(sequence, verified.tokens)
         accepted = min(verified.accepted, len(kept))
+        chances: tuple[TokenChance, ...] = ()
+        if sequence.top is not None:
+            top = sequence.top
+            chances = tuple(source.chance(first + i, token, top) for i, token in enumerate(kept))
         silence = sequence.chain.silence if plan.drafter is None and plan.take == 1 else None
         # Links are judged by what the target agreed with, also where the answer ended before.
         sequence.chain.commit(kept, len(draft), verified.accepted)
@@ -275,7 +281,9 @@ class Loop:
         elif silence is not None:
             sequence.stats.record_silence(silence.reason)
         self._rewind(plan, accepted)
-        return Step(sequence, sequence.n_prompt, kept, plan.drafter, len(draft), accepted, silence)
+        return Step(
+            sequence, sequence.n_prompt, kept, plan.drafter, len(draft), accepted, silence, chances=chances
+        )
 
     def _keep(self, sequence: Sequence, tokens: list[int]) -> list[int]:
         """Add tokens to the answer until it ends; nothing after its end ever happened."""

@@ -33,6 +33,7 @@ class Sequence:
     max_new: int | None = None
     max_draft: int = 8
     least_rows: int = 1  # exact mode: passes with fewer rows are padded
+    top: int | None = None  # how many of the likeliest tokens are told beside each; None tells nothing
     most_rows: int = 0  # exact mode: no pass has more rows than this; 0 for no such limit
     computed: int = 0
     repeats: str | None = None  # the drafter whose wrong draft made the KV cache shorter than the text

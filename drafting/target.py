@@ -17,6 +17,14 @@ class Row(NamedTuple):
     output: bool
 
 
+class TokenChance(NamedTuple):
+    """How likely the model found a token before any sampler (natural logarithm), and the likeliest."""
+
+    token: int
+    logprob: float
+    top: tuple[tuple[int, float], ...]
+
+
 class Target(Protocol):
     """A model with a KV cache per sequence. Sizes are in tokens."""
 
@@ -63,3 +71,6 @@ class TokenSource(Protocol):
         is asked for once, in order, and never behind a rejected token: so a source may follow the
         text by it (penalties, grammar) and has nothing to take back.
         """
+
+    def chance(self, output: int, token: int, top: int) -> TokenChance:
+        """How likely ``token`` was in the last pass's logits row ``output``, and the ``top`` likeliest."""
