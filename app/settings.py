@@ -490,6 +490,11 @@ class Settings(Struct, kw_only=True):
     def floor(self, mode: DraftMode) -> float:
         return self.floor_auto if mode == "auto" else self.floor_manual
 
+    @property
+    def needs_flash_attention(self) -> bool:
+        """It is wanted off, but without it llama.cpp has no KV cache of 8 bits."""
+        return self.kv_type == "q8_0" and self.flash_attention == "off"
+
     def engine_options(self, model_path: str) -> EngineOptions:
         return EngineOptions(
             n_ctx=self.n_ctx,
@@ -497,7 +502,7 @@ class Settings(Struct, kw_only=True):
             n_threads=self.n_threads,
             n_gpu_layers=self.n_gpu_layers,
             kv_type=self.kv_type,
-            flash_attention=self.flash_attention,
+            flash_attention="auto" if self.needs_flash_attention else self.flash_attention,
             chat_template=self.chat_templates.get(model_path),
             answers_folder=str(paths.answers_dir()) if self.learn else None,
             lookup_cache=self.lookup_cache,

@@ -146,6 +146,18 @@ def test_what_the_engine_is_asked_for(private_home: Path) -> None:
     assert Settings(lookup_cache="/static.lcs").engine_options("m").lookup_cache == "/static.lcs"
 
 
+def test_a_cache_of_8_bits_keeps_what_it_needs() -> None:
+    settings = Settings(kv_type="q8_0", flash_attention="off")
+    assert settings.engine_options("m").flash_attention == "auto"
+    assert Settings(kv_type="q8_0", flash_attention="on").engine_options("m").flash_attention == "on"
+    assert Settings(flash_attention="off").engine_options("m").flash_attention == "off"
+
+
+def test_what_decides_about_a_token_is_passed_on() -> None:
+    sampling = Settings(top_k=3, top_p=0.5, min_p=0.0, repeat_penalty=1.1).sampling_params()
+    assert (sampling.top_k, sampling.top_p, sampling.min_p, sampling.repeat_penalty) == (3, 0.5, 0.0, 1.1)
+
+
 def test_links_are_asked_for_in_the_order_chosen() -> None:
     settings = Settings(order=("mod", "cache", "mod"), links=("cache", "suffix", "mod"))
     assert settings.chain() == ("mod", "cache", *(name for name in DRAFTERS if name not in ("mod", "cache")))

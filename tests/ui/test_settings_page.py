@@ -29,6 +29,7 @@ from tests.ui.conftest import MakeWindow
 from tests.ui.test_window import WAIT, answered, last_text, ready, say
 from ui.main_window import CHATS, SETTINGS, MainWindow
 from ui.settings.setting_row import SettingRow
+from ui.settings.settings_form import NEEDED
 from ui.settings.settings_page import SettingsPage
 from ui.settings.shortcut_list import ShortcutList
 from ui.settings.special_editors import FontChoice, ModeChoice
@@ -114,6 +115,9 @@ def test_what_the_model_is_loaded_with_holds_from_the_next_answer_on(
     assert isinstance(kv, QComboBox) and isinstance(flash, Segments)
     kv.setCurrentIndex(kv.findData("q8_0"))
     flash.buttons["off"].click()
+    assert row(page, "flash_attention").note.text() == NEEDED
+    flash.buttons["on"].click()
+    assert row(page, "flash_attention").note.isHidden()
     qtbot.waitUntil(page.reload.isVisible, timeout=WAIT)
     assert "before the next answer" in page.note.text()
     assert window.session.controller.state.report is first  # a person may go on changing
@@ -124,7 +128,7 @@ def test_what_the_model_is_loaded_with_holds_from_the_next_answer_on(
         "n_gpu_layers": 0,
         "kv_type": "q8_0",
     }
-    assert heard["options"]["flash_attention"] == "off"
+    assert heard["options"]["flash_attention"] == "on"
     report = window.session.controller.state.report
     assert report is not None and report.n_ctx == 2048
     opened(window)

@@ -28,6 +28,7 @@ from ui.theme import Theme
 
 _SETTLE_MS = 500
 _DEFAULTS = Settings()
+NEEDED = "A KV cache of 8 bits cannot do without it, so it is not off."
 AUTO_HELP = "Who may guess; auto takes whichever guess is expected to pay most."
 
 
@@ -225,6 +226,8 @@ class SettingsForm(QWidget):
                 row.setVisible(row.wanted and row.is_found)
             if row.names:
                 row.show_differs(self._differs(row), shown_value(row.words, _default(row)))
+        needed = self.settings.needs_flash_attention
+        self._row_of["flash_attention"].show_note(NEEDED if needed else "")
         self._show_clamp()
 
     def _differs(self, row: SettingRow) -> bool:
