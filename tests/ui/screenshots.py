@@ -113,10 +113,11 @@ class Photographer:
         chat = next(chat for chat in session.store.chats() if chat.title == showcase.TITLES[2][0])
         session.controller.chats.open(chat.id)
         session.controller.send(showcase.QUESTION)
-        flights = session.controller._in_flight
-        self.until(lambda: bool(flights) and flights[0].request_id is not None)
-        self.until(lambda: flights[0].answer.state == "reading")
-        passes = list(showcase.passes(showcase.ANSWER, 7, request_id=flights[0].request_id or 0))
+        flight = session.controller._answering.of(chat)
+        assert flight is not None
+        self.until(lambda: flight.request_id is not None)
+        self.until(lambda: flight.answer.state == "reading")
+        passes = list(showcase.passes(showcase.ANSWER, 7, request_id=flight.request_id or 0))
         session._take(list(passes[: len(passes) * 4 // 5]))
 
     def close(self) -> None:

@@ -321,7 +321,7 @@ def test_closing_keeps_what_was_written_of_an_answer(kept: Kept, tmp_path: Path)
     again = Kept(tmp_path / "chats.db")
     assert said(again) == ["hi", "as far as"]
     answer = again.controller.conversation.messages[-1]
-    assert answer.state == "stopped" and answer.incomplete
+    assert answer.state == "interrupted" and answer.incomplete
     assert again.controller.continue_answer()
     assert again.engine.generated[-1][2]["begun"] == Begun(text="as far as")
     again.close()
@@ -550,7 +550,7 @@ class ControllerMachine(RuleBasedStateMachine):
                 chat.draft,
                 [message.id for message in store.conversation(chat).messages],
                 [
-                    (m.id, m.parent, m.text, "stopped" if m.in_progress else m.state)
+                    (m.id, m.parent, m.text, "interrupted" if m.in_progress else m.state)
                     for m in store.conversation(chat).everything
                 ],
             )

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal
 
 from app.chats.chat import Chat
 from app.chats.conversation import Conversation
-from app.chats.message import Message, RequestSettings, clean_text
+from app.chats.message import Message, clean_text
 from app.chats.store import ChatStore
 from app.chats.titles import title_of
-from app.engine_client import Event, WorkerLost
-from app.protocol import Chunk, Done, Failed, Loaded, LoadProgress, Piece, PrefillProgress, Started
+from app.engine_client import Event
+from app.protocol import Piece
 from app.settings import Settings
+from ui.chat.answering import Answering
 from ui.chat.chat_keeping import ChatKeeping
 from ui.chat.engine import AnswerCounter, Engine
 from ui.chat.in_flight import InFlight
-from ui.chat.model_loading import ModelLoading
+from ui.chat.path_changes import tell_path
 from ui.chat.view import Problem, View
 from ui.engine_state import EngineState
 from ui.speed.live_numbers import LiveNumbers
-
-_MOST_MOVED = 40  # messages that are taken away and put there one by one
 
 
 class Controller:
@@ -46,18 +44,11 @@ class Controller:
         """The chat that is shown; a new one is kept from its first message on."""
         self.conversation = Conversation(started_at=self.chat.created_at)
         """What was said in it."""
-        self.numbers = LiveNumbers()
-        """Of the answer that is being written, whichever chat it is in, or of the last one."""
-        self._engine = engine
         self._view = view
-        self._history = history
-        self._in_flight: list[InFlight] = []
         self._editing: Message | None = None
         self._removed: tuple[Chat, list[Message], Message | None] | None = None
-        self._numbers_changed = False
-        self._loading = ModelLoading(
-            engine, view, settings, self._model_ready, self._fail_waiting, self._kept, self._writing
-        )
+        self._answering = Answering(engine, settings, view, self.store, history, lambda: self.conversation)
+        self._loading = self._answering.loading
         self.chats = ChatKeeping(self)
         """What can be done with a chat as a whole: open, rename, delete, ..."""
 
@@ -74,6 +65,11 @@ class Controller:
         return self._loading.state
 
     @property
+    def numbers(self) -> LiveNumbers:
+        """Of the answer that is being written, whichever chat it is in, or of the last one."""
+        return self._answering.numbers
+
+    @property
     def view(self) -> View:
         return self._view
 
@@ -82,12 +78,12 @@ class Controller:
     @property
     def busy(self) -> bool:
         """An answer is being written here or waits its turn; the next message cannot be sent."""
-        return self._of(self.chat) is not None
+        return self._answering.of(self.chat) is not None
 
     @property
     def busy_chats(self) -> frozenset[int]:
         """Ids of the chats that are being answered or wait for it."""
-        return frozenset(flight.chat.id for flight in self._in_flight)
+        return self._answering.chats
 
     def send(self, text: str) -> bool:
         """Say ``text``, or put it in the place of the message being edited, as another version of it.
@@ -110,8 +106,8 @@ class Controller:
 
     def stop(self) -> None:
         """End the answer of this chat early; what there is of it stays."""
-        if (flight := self._of(self.chat)) is not None:
-            self._stop(flight)
+        if (flight := self._answering.of(self.chat)) is not None:
+            self._answering.stop(flight)
 
     def regenerate(self, message: Message | None = None) -> bool:
         """Answer again, as another version beside the first: ``message``, or the last answer. Of a
@@ -159,7 +155,7 @@ class Controller:
         )
         self.conversation.add_version(message, version)
         self.store.keep(self.chat, version)
-        self._show_path(before)
+        tell_path(self._view, before, self.conversation.messages)
         return True
 
     def edit_last(self) -> str | None:
@@ -188,7 +184,7 @@ class Controller:
             return False
         answer.state, answer.problem = "waiting", None
         answer.cut_by_length = answer.cut_in_reasoning = False
-        self._begin(InFlight(self.chat, self.conversation, answer, before=list(answer.pieces)))
+        self._answering.begin(InFlight(self.chat, self.conversation, answer, before=list(answer.pieces)))
         self._view.message_changed(answer)
         return True
 
@@ -212,7 +208,7 @@ class Controller:
         self.conversation.switch(message)
         self._editing = None
         self.store.keep(self.chat)
-        self._show_path(before)
+        tell_path(self._view, before, self.conversation.messages)
         return True
 
     def remove_message(self, message: Message) -> int:
@@ -223,7 +219,7 @@ class Controller:
         before, leaf = self.conversation.messages, self.conversation.leaf
         removed = self._remove(message)
         self._removed = (self.chat, removed, leaf)
-        self._show_path(before)
+        tell_path(self._view, before, self.conversation.messages)
         return len(removed)
 
     def restore_messages(self) -> bool:
@@ -231,14 +227,14 @@ class Controller:
         if self._removed is None:
             return False
         chat, removed, leaf = self._removed
-        if self._of(chat) is not None or not self.chats.open(chat.id):
+        if self._answering.of(chat) is not None or not self.chats.open(chat.id):
             return False
         before = self.conversation.messages
         self._removed = None
         if not self.conversation.put_back(removed, leaf):
             return False
         self.store.keep(self.chat, *removed)
-        self._show_path(before)
+        tell_path(self._view, before, self.conversation.messages)
         return True
 
     def new_chat(self) -> None:
@@ -282,113 +278,8 @@ class Controller:
     # ---- what the engine says
 
     def handle(self, events: Iterable[Event]) -> None:
-        for event in events:
-            self._handle(event)
-        self._give_out()
-
-    def _handle(self, event: Event) -> None:
-        match event:
-            case WorkerLost():
-                self._loading.lost(event)
-            case LoadProgress():
-                self._loading.progressed(event)
-            case Loaded():
-                self._loading.loaded(event)
-            case Failed():
-                if not self._loading.failed(event) and (flight := self._with(event.request_id)):
-                    self._failed(flight, event)
-            case Started() | PrefillProgress() | Chunk() | Done():
-                if (flight := self._with(event.request_id)) is not None:
-                    self._answering(flight, event)
-            case _:  # hello, log
-                pass
-
-    def _answering(self, flight: InFlight, event: Started | PrefillProgress | Chunk | Done) -> None:
-        answer = flight.answer
-        match event:
-            case Started():
-                answer.state = "reading"
-                answer.seed = event.seed
-                self.numbers.started(event)
-                self._loading.notices(event.notices)
-                self._changed(flight)
-            case PrefillProgress():
-                self.numbers.prefilled(event)
-            case Chunk():
-                self.numbers.chunk(event)
-                self._loading.notices(event.notices)
-                flight.take(event.pieces)
-                if answer.state != "writing":
-                    answer.state = "writing"
-                    self._changed(flight)
-            case Done():
-                self._done(flight, event)
-        self._numbers_changed = True
-
-    def _done(self, flight: InFlight, event: Done) -> None:
-        self._give_out()
-        answer = flight.answer
-        self.numbers.done(event.stats)
-        answer.stats = event.stats
-        if self._history is not None and self.state.report is not None:
-            self._history.record(self.state.report, event)
-        answer.cut_in_reasoning = event.cut_in_reasoning
-        answer.cut_by_length = event.finish_reason == "length"
-        if flight.settle_text(event) and self._shown(flight):
-            self._view.message_removed(answer)
-            self._view.message_added(answer)
-        self._finish(flight, "stopped" if event.finish_reason == "cancelled" else "done", None)
-
-    def _failed(self, flight: InFlight, event: Failed) -> None:
-        self._give_out()
-        self.numbers.failed()
-        self._numbers_changed = True
-        if event.kind in ("bad_input", "no_model") and not flight.answer.pieces:
-            self._refused(flight, event.message)
-        else:
-            self._finish(flight, "failed", event.message)
-
-    def _refused(self, flight: InFlight, why: str) -> None:
-        """The engine would not take the message: it goes back to where it was typed."""
-        self._in_flight.remove(flight)
-        before = flight.conversation.messages
-        question = flight.question
-        first = question if question is not None and question in flight.conversation else flight.answer
-        removed = flight.conversation.remove(first)
-        kept = "Your message is back in the box." if question is not None else self._kept()
-        shown = self._shown(flight)
-        if question is not None and not shown:
-            flight.chat.draft = question.text
-        self.store.keep(flight.chat, removed=removed)
-        if shown:
-            self._show_path(before)
-            if question is not None:
-                self._view.give_back(question.text)
-            self._view.problem(Problem(why, kept))
-        self._loading.answer_ended()
-        self._view.chat_changed(flight.chat)
-        self._view.engine_changed()
-
-    def _finish(
-        self, flight: InFlight, state: Literal["done", "stopped", "failed"], problem: str | None
-    ) -> None:
-        self._in_flight.remove(flight)
-        answer = flight.answer
-        answer.state, answer.problem = state, problem
-        if state == "stopped" and not answer.pieces:
-            # Nothing was said: no empty answer is left behind.
-            before = flight.conversation.messages
-            self.store.keep(flight.chat, removed=flight.conversation.remove(answer))
-            if self._shown(flight):
-                self._show_path(before)
-                self._view.notice("Stopped before the answer began.")
-        else:
-            self.store.touch(flight.chat)
-            self.store.keep(flight.chat, answer)
-            self._changed(flight)
-        self._loading.answer_ended()
-        self._view.chat_changed(flight.chat)
-        self._view.engine_changed()
+        """A batch of events, in the order they came."""
+        self._answering.handle(events)
 
     # ---- asking
 
@@ -406,89 +297,17 @@ class Controller:
         if answer is None:
             answer = self.conversation.add_answer()
         flight = InFlight(self.chat, self.conversation, answer, question)
-        self._show_path(before)
-        self._begin(flight)
-
-    def _begin(self, flight: InFlight) -> None:
-        self._in_flight.append(flight)
-        chat = flight.chat
-        self.store.touch(chat)
-        if chat not in self.store:
-            self.store.add(chat, flight.conversation)
-            self.store.last_open = chat.id
-        else:
-            self.store.keep(flight.chat, *([flight.question] if flight.question else []), flight.answer)
-        if len(self._in_flight) == 1:
-            self.numbers.clear()
-        if self._loading.get_ready():
-            self._generate(flight)
-        self._view.chats_changed()
-        self._view.engine_changed()
-        self._view.numbers_changed()
-
-    def _generate(self, flight: InFlight) -> None:
-        settings, chat, report = self.settings, flight.chat, self.state.report
-        system = settings.system_prompt if chat.system_prompt is None else chat.system_prompt
-        sampling = chat.sampling.over(settings.sampling_params())
-        drafting = settings.drafting_params()
-        answer = flight.answer
-        answer.request = RequestSettings(
-            sampling=sampling,
-            max_tokens=settings.max_tokens or None,
-            verification=settings.verification,
-            drafting=bool(drafting.links),
-            preset=chat.preset,
-        )
-        if report is not None:
-            answer.model = report.name
-            answer.model_key = report.file.key if report.file is not None else None
-        flight.request_id = self._engine.generate(
-            flight.conversation.prompt_before(answer, system),
-            sampling=sampling,
-            drafting=drafting,
-            max_tokens=settings.max_tokens or None,
-            reproducible=settings.verification == "reproducible",
-            exact=settings.verification == "exact",
-            begun=flight.begun,
-            started_at=flight.conversation.started_at,
-        )
-
-    def _stop(self, flight: InFlight) -> None:
-        if flight.request_id is not None:
-            self._engine.cancel(flight.request_id)
-        else:  # it waits for the model, the engine has not heard of it
-            self._finish(flight, "stopped", None)
-        self._view.engine_changed()
-
-    def _model_ready(self) -> None:
-        for flight in list(self._in_flight):
-            if flight.request_id is None and self._loading.get_ready():
-                self._generate(flight)
-
-    def _writing(self) -> bool:
-        """The engine is at an answer, or has one before it."""
-        return any(flight.request_id is not None for flight in self._in_flight)
-
-    def _fail_waiting(self, why: str) -> bool:
-        """Messages that waited for the model get its reason; Retry asks again."""
-        told = False
-        for flight in list(self._in_flight):
-            if flight.request_id is None:
-                told = self._shown(flight) or told
-                self._finish(flight, "failed", why)
-        return told
-
-    def _kept(self) -> str:
-        return "Your chat is kept." if self.conversation.messages else ""
+        tell_path(self._view, before, self.conversation.messages)
+        self._answering.begin(flight)
 
     # ---- chats
 
     def leave(self, chat: Chat, conversation: Conversation) -> None:
         """Show ``chat`` from now on. For ChatKeeping."""
-        self._give_out()
+        self._answering.give_out()
         self.chat, self.conversation = chat, conversation
         self._editing = None
-        if not self._in_flight:
+        if not self.busy_chats:
             self.numbers.clear()
         self._view.problem(None)
         self._view.conversation_replaced()
@@ -497,16 +316,12 @@ class Controller:
 
     def drop_answer_of(self, chat: Chat) -> None:
         """Its answer is not wanted any more. For ChatKeeping."""
-        if (flight := self._of(chat)) is not None:
-            self._stop(flight)
+        if (flight := self._answering.of(chat)) is not None:
+            self._answering.stop(flight)
 
     def close(self) -> None:
         """The program ends: answers that are being written are kept as far as they are."""
-        self._give_out()
-        for flight in list(self._in_flight):
-            self._in_flight.remove(flight)
-            flight.answer.state = "stopped"
-            self.store.keep(flight.chat, flight.answer)
+        self._answering.close()
 
     def take_store_news(self) -> None:
         """Call it when the store has news."""
@@ -520,50 +335,7 @@ class Controller:
                     self._view.problem(None)
                 self._view.notice(news.text)
 
-    def _of(self, chat: Chat) -> InFlight | None:
-        return next((flight for flight in self._in_flight if flight.chat is chat), None)
-
-    def _with(self, request_id: int) -> InFlight | None:
-        return next((flight for flight in self._in_flight if flight.request_id == request_id), None)
-
-    def _shown(self, flight: InFlight) -> bool:
-        return flight.conversation is self.conversation
-
     def _remove(self, message: Message) -> list[Message]:
         removed = self.conversation.remove(message)
         self.store.keep(self.chat, removed=removed)
         return removed
-
-    # ---- telling the view, once per batch
-
-    def _show_path(self, before: Sequence[Message]) -> None:
-        """The path was ``before``; tell what has changed."""
-        after = self.conversation.messages
-        same = 0
-        while same < min(len(before), len(after)) and before[same] is after[same]:
-            same += 1
-        if len(before) + len(after) - 2 * same > _MOST_MOVED:
-            self._view.conversation_replaced()
-            return
-        for message in reversed(before[same:]):
-            self._view.message_removed(message)
-        for message in after[same:]:
-            self._view.message_added(message)
-
-    def _changed(self, flight: InFlight) -> None:
-        if self._shown(flight):
-            self._view.message_changed(flight.answer)
-
-    def _give_out(self) -> None:
-        for flight in self._in_flight:
-            if flight.fresh:
-                if self._shown(flight):
-                    self._view.answer_grew(flight.answer, flight.fresh)
-                self.store.keep_soon(flight.chat, flight.answer)
-                flight.fresh = []
-        if self._numbers_changed:
-            self._numbers_changed = False
-            self._view.numbers_changed()
-        if self._loading.changed:
-            self._loading.changed = False
-            self._view.engine_changed()
