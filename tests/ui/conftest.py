@@ -21,7 +21,7 @@ from ui.settings.settings_page import SettingsPage
 from ui.theme import Theme
 
 MakeWindow = Callable[..., MainWindow]
-PATIENCE_MS = 60_000
+PATIENCE_MS = 120_000
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
