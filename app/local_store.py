@@ -8,6 +8,7 @@ from app import paths
 from app.local_models import imported_file, models_folder, scan_cache_file
 from app.settings import Settings
 from model_store.fit import FreeMemory
+from model_store.offline import set_offline
 from model_store.store import Event, Store
 
 
@@ -17,7 +18,9 @@ def open_store(
     free: Callable[[], FreeMemory],
     on_event: Callable[[Event], None] = lambda event: None,
 ) -> Store:
-    """It must be closed. ``free`` says what a model may take in memory, and may take its time."""
+    """It must be closed. Where the settings say so, it asks the Hub for nothing. ``free`` says what a model
+    may take in memory, and may take its time."""
+    set_offline(settings.offline)
     return Store(
         models_folder(settings),
         cache=scan_cache_file(),
