@@ -97,6 +97,16 @@ def check(text: str, cuts: list[int]) -> None:
             assert character == there, (span, text)
 
 
+@pytest.mark.parametrize("size", [1, 7, 100, 5000])
+def test_a_long_table_goes_on_from_row_to_row(size: int) -> None:
+    text = numbered(["| @ | @ |\n|--:|---|\n", *["| @ | @ @ |\n"] * 100, "\n", "@"])
+    check(text, list(range(0, len(text), size)))
+    table, after = loose(read(text, list(range(0, len(text), size))))
+    assert isinstance(table, TableBlock) and isinstance(after, TextBlock)
+    assert len(table.rows) == 101
+    assert [row[1][0].text for row in table.rows[1:]] == [f"w{n}x w{n + 1}x" for n in range(103, 403, 3)]
+
+
 words = st.lists(st.sampled_from(PARTS), max_size=30)
 cuts = st.lists(st.integers(0, 400), max_size=12)
 
@@ -118,8 +128,17 @@ def test_pieces_do_not_matter_for_any_markdown(parts: list[str], at: list[int]) 
 
 
 def loose(blocks: list[Block]) -> list[Block]:
-    """Without the room between blocks: whether a list's items stand close is known at its end only."""
-    return [replace(block, tight=False) if isinstance(block, TextBlock) else block for block in blocks]
+    """Without the room between blocks: whether a list's items stand close is known at its end only. And
+    with each table in one."""
+    result: list[Block] = []
+    for block in blocks:
+        if isinstance(block, TableBlock) and block.continues:
+            before = result[-1]
+            assert isinstance(before, TableBlock)
+            result[-1] = replace(before, rows=before.rows + block.rows[1:])
+        else:
+            result.append(replace(block, tight=False) if isinstance(block, TextBlock) else block)
+    return result
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 50])

@@ -155,6 +155,7 @@ def test_opening_the_thoughts_does_not_jump(messages: MessageList, qtbot: QtBot)
     messages.grow(message, [Piece("I think. " * 400, reasoning=True), Piece("Answer. " * 600)])
     thoughts = messages.views()[-1].thoughts
     assert thoughts is not None and thoughts.body is None  # folded, and not even laid out
+    settled(messages, qtbot)
     messages.verticalScrollBar().setValue(0)
     wheel(messages, 1)
     qtbot.mouseClick(thoughts.button, Qt.MouseButton.LeftButton)

@@ -35,6 +35,7 @@ _GAP = 8
 _AFTER_CODE = 12
 # Beyond this a prose view is closed and the next begins: what is laid out again stays small.
 _PROSE_CHARS = 4000
+_TABLE_ROWS = 60
 _SLICE_CHARS = 1000
 _SLICE_S = 0.012
 _CODE_SLICE_LINES = 400
@@ -196,12 +197,13 @@ class AnswerBody(QWidget):
         groups = _groups(finished, live)
         at = len(self._parts) - self._live_parts
         last = self._parts[at - 1] if at else None
-        if isinstance(last, ProseView) and not isinstance(last, TableView):
-            full = bool(finished) and last.size_chars > _PROSE_CHARS
-            own = groups.pop(0) if groups and not groups[0].is_table and not full else _Group()
+        if isinstance(last, ProseView):
+            own = groups.pop(0) if groups and _goes_on(last, groups[0]) else _Group()
             last.show_blocks(own.finished, own.live)
             self._touch(at - 1)
-            if last.is_empty and groups:  # what looked like words was the head of a table
+            if (
+                last.is_empty and groups and not isinstance(last, TableView)
+            ):  # what looked like words was the head of a table
                 self._drop_from(at - 1)
                 at -= 1
         for group in groups:
@@ -308,10 +310,19 @@ def _groups(finished: Sequence[Block], live: Sequence[Block]) -> list[_Group]:
     groups: list[_Group] = []
     for block, done in [*((block, True) for block in finished), *((block, False) for block in live)]:
         is_table = isinstance(block, TableBlock) and not block.nested
-        if is_table or not groups or groups[-1].is_table:
+        goes_on = not is_table or (isinstance(block, TableBlock) and block.continues)
+        if not groups or groups[-1].is_table != is_table or not goes_on:
             groups.append(_Group(is_table))
         (groups[-1].finished if done else groups[-1].live).append(block)
     return groups
+
+
+def _goes_on(part: ProseView, group: _Group) -> bool:
+    """Whether what is there already takes in ``group`` as well."""
+    if not isinstance(part, TableView):
+        return not group.is_table and not (group.finished and part.size_chars > _PROSE_CHARS)
+    first = (*group.finished, *group.live)[0]
+    return isinstance(first, TableBlock) and first.continues and part.row_count < _TABLE_ROWS
 
 
 def _gap_after(part: ProseView | CodeView) -> int:

@@ -17,6 +17,7 @@ from PySide6.QtGui import (
     QTextFormat,
     QTextLength,
     QTextListFormat,
+    QTextTable,
     QTextTableCellFormat,
     QTextTableFormat,
 )
@@ -206,9 +207,18 @@ class BlockWriter:
         return result
 
     def _table(self, cursor: QTextCursor, block: TableBlock) -> None:
-        columns = max((len(row) for row in block.rows), default=0)
-        if not columns:
-            return
+        table = self.begin_table(cursor, block)
+        self.add_rows(table, block)
+        cursor.movePosition(QTextCursor.MoveOperation.End)
+        # Qt puts a block after each table; until it is used it takes no room.
+        after = QTextBlockFormat()
+        after.setLineHeight(1, QTextBlockFormat.LineHeightTypes.FixedHeight.value)
+        after.setProperty(_FRESH, True)
+        cursor.setBlockFormat(after)
+
+    def begin_table(self, cursor: QTextCursor, block: TableBlock) -> QTextTable:
+        """A table with nothing but the head of ``block``."""
+        columns = max(1, len(block.rows[0]))
         table_format = QTextTableFormat()
         table_format.setBorderCollapse(True)
         table_format.setBorder(1)
@@ -220,32 +230,35 @@ class BlockWriter:
         table_format.setTopMargin(2 + self._room_above(block))
         table_format.setLeftMargin(block.depth * LIST_INDENT)
         table_format.setColumnWidthConstraints([QTextLength(QTextLength.Type.VariableLength, 0)] * columns)
-        table = cursor.insertTable(len(block.rows), columns, table_format)
+        table = cursor.insertTable(1, columns, table_format)
         self._written = True
-        for r, row in enumerate(block.rows):
-            for c, spans in enumerate(row):
-                cell = table.cellAt(r, c)
-                cell_format = QTextTableCellFormat()
-                base = QTextCharFormat()
-                font = QFont(self._font)
-                if r == 0:
-                    font.setWeight(QFont.Weight.DemiBold)
-                    cell_format.setBackground(QColor(self._tokens.panel))
-                base.setFont(font)
-                cell.setFormat(cell_format)
-                inner = cell.firstCursorPosition()
-                alignment = QTextBlockFormat()
-                alignment.setAlignment(
-                    _ALIGNMENTS[block.alignments[c] if c < len(block.alignments) else "left"]
-                )
-                inner.setBlockFormat(alignment)
-                self._spans(inner, spans, base)
-        cursor.movePosition(QTextCursor.MoveOperation.End)
-        # Qt puts a block after each table; until it is used it takes no room.
-        after = QTextBlockFormat()
-        after.setLineHeight(1, QTextBlockFormat.LineHeightTypes.FixedHeight.value)
-        after.setProperty(_FRESH, True)
-        cursor.setBlockFormat(after)
+        self._row(table, 0, block)
+        return table
+
+    def add_rows(self, table: QTextTable, block: TableBlock) -> None:
+        """Add the rows of ``block`` below its head."""
+        first = table.rows()
+        if len(block.rows) > 1:
+            table.appendRows(len(block.rows) - 1)
+        for offset in range(1, len(block.rows)):
+            self._row(table, first + offset - 1, block, offset)
+
+    def _row(self, table: QTextTable, to: int, block: TableBlock, row: int = 0) -> None:
+        for column, spans in enumerate(block.rows[row]):
+            cell = table.cellAt(to, column)
+            cell_format = QTextTableCellFormat()
+            base = QTextCharFormat()
+            font = QFont(self._font)
+            if row == 0:
+                font.setWeight(QFont.Weight.DemiBold)
+                cell_format.setBackground(QColor(self._tokens.panel))
+            base.setFont(font)
+            cell.setFormat(cell_format)
+            inner = cell.firstCursorPosition()
+            alignment = QTextBlockFormat()
+            alignment.setAlignment(_ALIGNMENTS[block.alignments[column]])
+            inner.setBlockFormat(alignment)
+            self._spans(inner, spans, base)
 
 
 def _lines(text: str) -> str:

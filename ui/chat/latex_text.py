@@ -46,15 +46,16 @@ class Run(Struct, frozen=True):
     script: int = 0
 
 
-def read_formula(source: str) -> list[Run]:
+@functools.lru_cache(maxsize=1024)
+def read_formula(source: str) -> tuple[Run, ...]:
     """``source`` with its marks, such as ``$x^2$``. What cannot be read is given as it is written."""
     mark = 1 if source[:1] == "$" and source[1:2] != "$" else 2
     inner = source[mark : len(source) - mark]
     try:
         runs = _Reader(mark).read(_parse(inner))
     except Exception:  # whatever a stranger's LaTeX does to the parser, its source can still be read
-        return [Run(source, 0)]
-    return _joined(runs) or [Run(source, 0)]
+        return (Run(source, 0),)
+    return tuple(_joined(runs)) or (Run(source, 0),)
 
 
 def _parse(source: str) -> list[LatexNode]:

@@ -71,12 +71,14 @@ class TextBlock(Struct, frozen=True, kw_only=True):
 
 
 class TableBlock(Struct, frozen=True, kw_only=True):
-    """``rows`` of cells of spans; the first row is the head. ``nested``: in a list or a quote."""
+    """``rows`` of cells of spans; the first row is the head. ``nested``: in a list or a quote.
+    ``continues``: the rows go on from those of the table before it, and the head is the same."""
 
     rows: tuple[tuple[tuple[Span, ...], ...], ...]
     alignments: tuple[Alignment, ...]
     depth: int = 0
     nested: bool = False
+    continues: bool = False
 
 
 class CodeBlock(Struct, frozen=True, kw_only=True):

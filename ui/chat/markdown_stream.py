@@ -7,16 +7,18 @@ from collections.abc import Callable
 
 from markdown_it.token import Token
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ui.bidi import is_rtl
-from ui.chat.markdown_blocks import Block, Span, TextBlock, blocks_of, language_of, parser
+from ui.chat.markdown_blocks import Block, Span, TableBlock, TextBlock, blocks_of, language_of, parser
 from ui.chat.markdown_math import OPEN_END
 from ui.chat.markdown_positions import Origin, SourceLines, add_run
 from ui.chat.markdown_units import Unit, indent, tame, units_of
 
 # A block that does not end is cut here, so that reading it again stays cheap.
 LIVE_LIMIT = 6000
-TABLE_LIMIT = 8000
+TABLE_LIMIT = 400
+_NESTED_TABLE_LIMIT = 8000  # what is in a list is shown as one
 _OPEN_BRACKETS = 60  # the search for a link's end is quadratic in these
 
 _FENCE = re.compile(r"^( {0,3})(`{3,}(?=[^`\n]*$)|~{3,})([^\n]*)$")
@@ -301,9 +303,14 @@ class MarkdownStream:
 
     def _finish_units(self, changes: list[Change], units: list[Unit], source: SourceLines) -> None:
         for unit in units:
-            for block in blocks_of(unit.tokens, source, self._depth, self._start_of(unit)):
-                changes.append(Finished(block))
+            changes += (Finished(block) for block in self._blocks_of(unit, source))
             self._passed(unit)
+
+    def _blocks_of(self, unit: Unit, source: SourceLines) -> list[Block]:
+        blocks = blocks_of(unit.tokens, source, self._depth, self._start_of(unit))
+        if self._head and unit.first_line == 0 and isinstance(blocks[0], TableBlock):
+            blocks[0] = replace(blocks[0], continues=True)
+        return blocks
 
     def _start_of(self, unit: Unit) -> int | None:
         if unit.number is None:
@@ -349,12 +356,13 @@ class MarkdownStream:
             return
         unit = units[-1]
         is_table = unit.tokens[0].type == "table_open"
-        if len(self._tail) > (TABLE_LIMIT if is_table else LIVE_LIMIT):
+        table_limit = _NESTED_TABLE_LIMIT if self._depth else TABLE_LIMIT + self._head
+        if len(self._tail) > (table_limit if is_table else LIVE_LIMIT):
             self._cut_long(changes, is_table, raw, source)
             return
         blocks: list[Block] = []
         for unit in units:
-            blocks += blocks_of(unit.tokens, source, self._depth, self._start_of(unit))
+            blocks += self._blocks_of(unit, source)
         changes.append(Live(tuple(blocks)))
 
     def _cut_long(self, changes: list[Change], is_table: bool, raw: list[str], source: SourceLines) -> None:

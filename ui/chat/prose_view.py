@@ -111,8 +111,7 @@ class ProseView(QTextBrowser):
         """Add ``finished`` and show ``live`` after all that is finished."""
         if not finished and tuple(live) == self._live:
             return
-        kept = self.textCursor() if self.textCursor().hasSelection() else None
-        ends = (kept.anchor(), kept.position()) if kept is not None else None
+        ends = self._selection()
         if self._live and not self._finished:
             self.document().clear()
             self._writer = self._new_writer()
@@ -148,6 +147,11 @@ class ProseView(QTextBrowser):
         # An empty last block takes over the format of what was removed after it.
         cursor.setBlockFormat(self._last_format)
         self._writer.previous = self._last_block
+
+    def _selection(self) -> tuple[int, int] | None:
+        """Where it begins and ends, in the order in which it was made."""
+        cursor = self.textCursor()
+        return (cursor.anchor(), cursor.position()) if cursor.hasSelection() else None
 
     def _restore_selection(self, anchor: int, position: int) -> None:
         end = self.document().characterCount() - 1
