@@ -13,6 +13,9 @@ _WEB = ("http", "https")
 # Browsers read a backslash as a slash and drop control characters: either can hide the real host.
 _DECEPTIVE = re.compile(r"[\x00-\x20\\\x7f-\x9f]")
 
+# What reads as a host's name, within an address or by itself.
+_HOST = re.compile(r"[^\s/@:?#()\[\]<>\"'.]+(?:\.[^\s/@:?#()\[\]<>\"'.]+)*\.[^\W\d_]{2,}(?![\w.])")
+
 
 class Link(Struct, frozen=True):
     """``target`` names who is reached (a host, or a mail address); None: it is never opened."""
@@ -51,3 +54,13 @@ def judge(url: str) -> Link:
     elif shown != host:
         warning = f"The host is written with other letters: {visible(host)}"
     return Link(url, f"{shown}:{port}" if port else shown, warning)
+
+
+def names_another_host(words: str, link: Link) -> bool:
+    """Whether the words of a link read as an address of somebody other than the one it leads to."""
+    target = (link.target or "").lower().rpartition("@")[2]
+    if not target or link.target == words.strip().removeprefix("mailto:"):
+        return False
+    host = target.partition(":")[0]
+    named = [match.group().lower() for match in _HOST.finditer(words)]
+    return bool(named) and not any(host == name or host.endswith(f".{name}") for name in named[:1])

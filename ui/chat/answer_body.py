@@ -241,9 +241,14 @@ class AnswerBody(QWidget):
             self._drop_from(len(self._parts) - 1)
         code = CodeView(self._theme, language, self.font(), self, drafted=self._drafted)
         code.selected.connect(self.selected)
+        code.grown.connect(lambda: self._part_grown(code))
         self._code = code
         self._live_parts = 0
         self._add(code, depth * LIST_INDENT)
+
+    def _part_grown(self, part: CodeView) -> None:
+        self._touch(self._parts.index(part))
+        self.grown.emit()
 
     def _drop_from(self, at: int) -> None:
         for part in self._parts[at:]:

@@ -42,6 +42,7 @@ class CodeView(QWidget):
     """``append`` as the code comes, ``close`` when it is whole. Its height follows its lines."""
 
     selected = Signal()
+    grown = Signal()
 
     def __init__(
         self,
@@ -67,6 +68,13 @@ class CodeView(QWidget):
         self._copy.setCursor(Qt.CursorShape.PointingHandCursor)
         self._copy.setAccessibleName("Copy code")
         self._copy.clicked.connect(self._copy_all)
+        self._wrap = QuietButton(theme, "wrap", "Wrap", self)
+        self._wrap.setCheckable(True)
+        self._wrap.setCursor(Qt.CursorShape.PointingHandCursor)
+        self._wrap.setAccessibleName("Wrap long lines")
+        self._wrap.setToolTip("Break lines that are longer than the text is wide, or scroll them")
+        self._wrap.toggled.connect(self._wrap_toggled)
+        self._wrap.hide()
         self._edit = _CodeEdit(theme, self.marks, self)
         self._edit.copyAvailable.connect(lambda yes: self.selected.emit() if yes else None)
         self._line = 0.0
@@ -134,20 +142,33 @@ class CodeView(QWidget):
 
     def fit(self, width: int) -> int:
         edit_width = width - 2 * _PAD
+        wrapped = self._wrap.isChecked()
         # The scroll bar itself hears of a new size only once it is shown.
-        wide = self._edit.document().size().width() > edit_width
-        height = round(self._edit.document().blockCount() * self._line + 1) + 2
+        wide = not wrapped and self._edit.document().size().width() > edit_width
+        lines = self._edit.line_count(edit_width) if wrapped else self._edit.document().blockCount()
+        height = round(lines * self._line + 1) + 2
         bar = self._edit.horizontalScrollBar().sizeHint().height() if wide else 0
         total = _HEADER + height + _PAD + bar
+        if wrapped and edit_width != self._edit.width():
+            self.marks.forget()
         self._edit.setGeometry(_PAD, _HEADER, edit_width, total - _HEADER - 2)
-        self._label.setGeometry(_PAD, 4, width // 2, _HEADER - 8)
-        size = self._copy.sizeHint()
-        self._copy.setGeometry(
-            width - size.width() - 6, (_HEADER - size.height()) // 2, size.width(), size.height()
-        )
+        right = width - 6
+        self._wrap.setVisible(wide or wrapped)
+        for button in (self._copy, self._wrap):
+            size = button.sizeHint()
+            right -= size.width()
+            button.setGeometry(right, (_HEADER - size.height()) // 2, size.width(), size.height())
+            right -= 4
+        self._label.setGeometry(_PAD, 4, max(0, right - _PAD), _HEADER - 8)
         if (self.width(), self.height()) != (width, total):
             self.resize(width, total)
         return total
+
+    def _wrap_toggled(self, wrapped: bool) -> None:
+        self._edit.set_wrapped(wrapped)
+        self._wrap.setText("Unwrap" if wrapped else "Wrap")
+        self.marks.forget()
+        self.grown.emit()
 
     def has_selection(self) -> bool:
         return self._edit.textCursor().hasSelection()
@@ -249,17 +270,40 @@ class _CodeEdit(QPlainTextEdit):
         self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+        self._wrapped = False
         self.setAccessibleName("Code")
         self.viewport().setAutoFillBackground(False)
         self.document().setDocumentMargin(0)
 
     def set_size(self, pixels: int) -> None:
         self.setFont(code_font(pixels))
+        self._set_option()
+
+    def set_wrapped(self, wrapped: bool) -> None:
+        self._wrapped = wrapped
+        mode = QPlainTextEdit.LineWrapMode
+        self.setLineWrapMode(mode.WidgetWidth if wrapped else mode.NoWrap)
+        self._set_option()
+
+    def line_count(self, width: int) -> int:
+        """How many lines there are when they wrap at ``width``."""
+        document = self.document()
+        document.setTextWidth(width)
+        count = 0
+        block = document.begin()
+        while block.isValid():
+            document.documentLayout().blockBoundingRect(block)  # lays it out
+            count += block.layout().lineCount()
+            block = block.next()
+        return count
+
+    def _set_option(self) -> None:
         option = QTextOption()
         option.setTextDirection(Qt.LayoutDirection.LeftToRight)
         option.setAlignment(Qt.AlignmentFlag.AlignLeft)
         option.setTabStopDistance(4 * QFontMetricsF(self.font()).horizontalAdvance(" "))
-        option.setWrapMode(QTextOption.WrapMode.NoWrap)
+        wrap = QTextOption.WrapMode
+        option.setWrapMode(wrap.WrapAtWordBoundaryOrAnywhere if self._wrapped else wrap.NoWrap)
         self.document().setDefaultTextOption(option)
 
     def paintEvent(self, event: QPaintEvent) -> None:

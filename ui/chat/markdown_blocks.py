@@ -294,7 +294,7 @@ class _Inline:
 
     def read(self, children: Sequence[Token]) -> tuple[Span, ...]:
         bold = italic = strike = 0
-        autolink = 0
+        autolink = link_words = 0
         for token in children:
             at = position(token)
             match token.type:
@@ -316,10 +316,11 @@ class _Inline:
                     strike += token.nesting
                 case "link_open":
                     self._link = links.judge(str(token.attrs.get("href", "")))
+                    link_words = len(self._spans)
                     autolink = token.markup == "autolink"
                 case "link_close":
-                    if self._link is not None and not self._link.openable:
-                        self._add(f" ({self._link.url})", -1)
+                    if self._link is not None:
+                        self._name_target(self._link, "".join(s.text for s in self._spans[link_words:]))
                     self._link = None
                     autolink = 0
                 case "image":
@@ -359,6 +360,13 @@ class _Inline:
                 self._spans[-1] = replace(before, text=before.text + span.text)
                 return
         self._spans.append(span)
+
+    def _name_target(self, link: links.Link, words: str) -> None:
+        """Words that read like an address say where they really lead, if it is elsewhere."""
+        if not link.openable:
+            self._add(f" ({link.url})", -1)
+        elif links.names_another_host(words, link):
+            self._add(f" ({link.target})", -1)
 
     def _code(self, token: Token, at: int) -> None:
         start = at + len(token.markup)
