@@ -29,6 +29,12 @@ KEY = f"hub:{REPO}"
 SHAPE = Tiny(n_layer=8)
 
 
+def click(qtbot: QtBot, button: QAbstractButton) -> None:
+    """Once it is laid out: before that there is nothing to click on."""
+    qtbot.waitUntil(lambda: button.isVisible() and button.height() > 8, timeout=WAIT)
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+
+
 def page_of(window: MainWindow) -> ModelsPage:
     window.show_page(MODELS)
     page = window.page(MODELS)
@@ -64,14 +70,14 @@ def search(page: ModelsPage, qtbot: QtBot, text: str, key: str = KEY) -> ModelCa
 
 def looked_up(page: ModelsPage, qtbot: QtBot) -> ModelCard:
     card = search(page, qtbot, "tiny")
-    qtbot.mouseClick(card.button, Qt.MouseButton.LeftButton)
+    click(qtbot, card.button)
     qtbot.waitUntil(lambda: card.view.action == "get", timeout=WAIT)
     return card
 
 
 def got(page: ModelsPage, qtbot: QtBot) -> ModelCard:
     card = looked_up(page, qtbot)
-    qtbot.mouseClick(card.button, Qt.MouseButton.LeftButton)
+    click(qtbot, card.button)
     qtbot.waitUntil(lambda: card.view.action == "chat", timeout=WAIT)
     page.search.clear()
     return card
@@ -124,7 +130,7 @@ def test_search_get_and_chat_with_the_drafter(make_window: MakeWindow, qtbot: Qt
     assert card.title.text() == "Tiny-Llama-GGUF"
     assert "1,234 downloads" in facts(card)
     assert card.button.text() == "Look up"
-    qtbot.mouseClick(card.button, Qt.MouseButton.LeftButton)
+    click(qtbot, card.button)
     qtbot.waitUntil(lambda: card.button.text() == "Get", timeout=WAIT)
     assert facts(card) == "Q4_0, 1 MB + 1 MB drafter · drafts with EAGLE-3 · apache-2.0"
     assert card.mark.text == "Fits"
@@ -133,7 +139,7 @@ def test_search_get_and_chat_with_the_drafter(make_window: MakeWindow, qtbot: Qt
     shares: set[int] = set()
     window.session.downloads.changed.connect(lambda _: shares.add(card.bar.value()))
     height = card.height()
-    qtbot.mouseClick(card.button, Qt.MouseButton.LeftButton)
+    click(qtbot, card.button)
     qtbot.waitUntil(lambda: card.button.text() == "Pause" and card.bar.value() > 0, timeout=WAIT)
     assert "of 2 MB" in facts(card)
     assert card.height() == height, "nothing moves while it downloads"
@@ -147,7 +153,7 @@ def test_search_get_and_chat_with_the_drafter(make_window: MakeWindow, qtbot: Qt
     here = ready_card(page, qtbot, path)
     assert facts(here) == "1 MB + 1 MB drafter · drafter: EAGLE-3, fits"
     assert paired_drafter(path) == path.with_name("eagle3-Tiny.gguf")
-    qtbot.mouseClick(here.button, Qt.MouseButton.LeftButton)
+    click(qtbot, here.button)
     assert window.stack.currentWidget() is window.chat
     state = window.session.controller
     qtbot.waitUntil(
@@ -156,8 +162,17 @@ def test_search_get_and_chat_with_the_drafter(make_window: MakeWindow, qtbot: Qt
     assert window.session.settings.model == str(path)
     assert window.session.settings.draft_model is None, "the worker loads what it is paired with"
     qtbot.waitUntil(lambda: here.tag.text() == "in use", timeout=WAIT)
-    qtbot.mouseClick(row.cancel, Qt.MouseButton.LeftButton)
+    window.show_page(MODELS)
+    click(qtbot, row.cancel)
     assert not page.downloads.rows and not page.downloads.isVisible()
+
+
+def test_double_click_on_get_does_not_stop_it(make_window: MakeWindow, qtbot: QtBot, hub: LocalHub) -> None:
+    page = page_of(make_window())
+    card = search(page, qtbot, "tiny")
+    click(qtbot, card.button)
+    click(qtbot, card.button)
+    qtbot.waitUntil(lambda: card.view.action == "get", timeout=WAIT)
 
 
 def test_typing_waits_for_a_pause_and_another_text_ends_the_search(
@@ -202,7 +217,7 @@ def test_quantisation_and_drafter_can_be_chosen(make_window: MakeWindow, qtbot: 
     panel.drafter.setCurrentIndex(1)
     panel.drafter.activated.emit(1)
     qtbot.waitUntil(lambda: facts(card).startswith("Q8_0, 1 MB · drafts with n-gram"), timeout=WAIT)
-    qtbot.mouseClick(card.button, Qt.MouseButton.LeftButton)
+    click(qtbot, card.button)
     qtbot.waitUntil(lambda: card.view.action == "chat", timeout=WAIT)
     folder = models() / "someone/Tiny-Llama-GGUF"
     assert [path.name for path in folder.iterdir()] == ["Tiny-Q8_0.gguf"]
@@ -215,21 +230,21 @@ def test_pause_resume_and_cancel(make_window: MakeWindow, qtbot: QtBot, hub: Loc
     slow_down(hub, 0.1)
     page = page_of(make_window())
     card = looked_up(page, qtbot)
-    qtbot.mouseClick(card.button, Qt.MouseButton.LeftButton)
+    click(qtbot, card.button)
     qtbot.waitUntil(lambda: bool(page.downloads.rows), timeout=WAIT)
     [row] = page.downloads.rows.values()
     qtbot.waitUntil(lambda: row.job.files[0].received > 0, timeout=WAIT)
     assert card.button.text() == "Pause"
-    qtbot.mouseClick(card.button, Qt.MouseButton.LeftButton)
+    click(qtbot, card.button)
     qtbot.waitUntil(lambda: card.button.text() == "Resume", timeout=WAIT)
     assert "paused" in facts(card)
     assert row.rate.text() == "paused"
     kept = row.job.files[0].received
-    qtbot.mouseClick(row.button, Qt.MouseButton.LeftButton)
+    click(qtbot, row.button)
     qtbot.waitUntil(lambda: row.job.state == "active" and row.job.files[0].received > kept, timeout=WAIT)
     asked = hub.requests(hub.file(REPO, "Tiny-Q4_0.gguf").sha256)
     assert asked[-1].range is not None, "it goes on from there"
-    qtbot.mouseClick(row.cancel, Qt.MouseButton.LeftButton)
+    click(qtbot, row.cancel)
     qtbot.waitUntil(lambda: not page.downloads.rows, timeout=WAIT)
     assert card.button.text() == "Get"
     assert not list(models().rglob("Tiny-Q4_0*")), "what is unfinished is deleted"
@@ -241,7 +256,7 @@ def test_closing_the_window_keeps_the_download_for_the_next_one(
     slow_down(hub, 0.2)
     window = make_window()
     card = looked_up(page_of(window), qtbot)
-    qtbot.mouseClick(card.button, Qt.MouseButton.LeftButton)
+    click(qtbot, card.button)
     qtbot.waitUntil(lambda: card.bar.value() > 50, timeout=WAIT)
     window.close()
     folder = models() / HIDDEN / "downloads"
@@ -265,14 +280,14 @@ def test_gated_repository_says_where_to_accept_and_where_the_token_goes(
     page = page_of(window)
     card = search(page, qtbot, "gated", "hub:someone/Gated-GGUF")
     assert "licence to accept" in facts(card)
-    qtbot.mouseClick(card.button, Qt.MouseButton.LeftButton)
+    click(qtbot, card.button)
     qtbot.waitUntil(lambda: card.trouble.isVisible(), timeout=WAIT)
     assert "has a licence to accept first" in card.trouble.what.text()
     assert card.trouble.link.isVisible()
     assert f"{hub.url}/someone/Gated-GGUF" in card.trouble.link.toolTip()
     assert card.button.text() == "Retry"
     with qtbot.waitSignal(window.session.page_asked) as asked:
-        qtbot.mouseClick(card.trouble.token, Qt.MouseButton.LeftButton)
+        click(qtbot, card.trouble.token)
     assert asked.args == ["Settings"]
 
 
@@ -282,11 +297,11 @@ def test_server_error_can_be_tried_again(make_window: MakeWindow, qtbot: QtBot, 
     qtbot.waitUntil(lambda: not page.suggested._looking and bool(page.suggested.problems), timeout=WAIT)
     card = search(page, qtbot, "tiny")
     hub.api_faults.append(Fault("status_503"))
-    qtbot.mouseClick(card.button, Qt.MouseButton.LeftButton)
+    click(qtbot, card.button)
     qtbot.waitUntil(lambda: card.trouble.isVisible(), timeout=WAIT)
     assert card.trouble.what.text() == "The Hub has a problem (status 503): try again later."
     assert card.button.text() == "Retry"
-    qtbot.mouseClick(card.button, Qt.MouseButton.LeftButton)
+    click(qtbot, card.button)
     qtbot.waitUntil(lambda: card.button.text() == "Get", timeout=WAIT)
     assert not card.trouble.isVisible()
 
@@ -297,7 +312,7 @@ def test_full_disk_says_what_is_needed(make_window: MakeWindow, qtbot: QtBot, hu
         hub.file(REPO, name).size = 1 << 50
     card = looked_up(page, qtbot)
     assert card.mark.text == "Too large"
-    qtbot.mouseClick(card.button, Qt.MouseButton.LeftButton)
+    click(qtbot, card.button)
     qtbot.waitUntil(lambda: card.trouble.isVisible(), timeout=WAIT)
     assert "Not enough room on the disk" in card.trouble.what.text()
     assert card.button.text() == "Retry"
@@ -342,10 +357,10 @@ def test_delete_asks_frees_and_says_how_much(make_window: MakeWindow, qtbot: QtB
     pick(card, "Delete…")
     assert card.question.isVisible()
     assert card.with_drafter.text() == "Its drafter eagle3-Tiny as well (1 MB)"
-    qtbot.mouseClick(card.keep, Qt.MouseButton.LeftButton)
+    click(qtbot, card.keep)
     assert not card.question.isVisible() and folder.exists()
     pick(card, "Delete…")
-    qtbot.mouseClick(card.delete, Qt.MouseButton.LeftButton)
+    click(qtbot, card.delete)
     qtbot.waitUntil(lambda: "free again" in page.noticed, timeout=WAIT)
     assert f"{size:,} bytes are free again" in page.noticed
     assert not folder.exists()
@@ -359,7 +374,7 @@ def test_model_in_use_is_not_deleted(make_window: MakeWindow, qtbot: QtBot, hub:
     qtbot.waitUntil(lambda: window.session.controller.state.report is not None, timeout=WAIT)
     card = ready_card(page, qtbot, path)
     pick(card, "Delete…")
-    qtbot.mouseClick(card.delete, Qt.MouseButton.LeftButton)
+    click(qtbot, card.delete)
     qtbot.waitUntil(lambda: card.trouble.isVisible(), timeout=WAIT)
     assert "it is loaded" in card.trouble.what.text()
     assert path.exists()
@@ -391,7 +406,7 @@ def test_models_of_another_program_are_listed_and_never_deleted(
     shutil.copy(tmp_path / "target.gguf", theirs / "theirs.gguf")
     page = page_of(make_window())
     qtbot.waitUntil(lambda: "LM Studio" in page.foreign.buttons, timeout=WAIT)
-    qtbot.mouseClick(page.foreign.buttons["LM Studio"], Qt.MouseButton.LeftButton)
+    click(qtbot, page.foreign.buttons["LM Studio"])
     card = ready_card(page, qtbot, theirs / "theirs.gguf")
     assert card.tag.text() == "from LM Studio"
     assert offered(card) == ["Verify", "Show in folder", "Take off the list"]
@@ -400,6 +415,23 @@ def test_models_of_another_program_are_listed_and_never_deleted(
     qtbot.waitUntil(lambda: "off the list" in page.noticed, timeout=WAIT)
     assert (theirs / "theirs.gguf").exists()
     qtbot.waitUntil(lambda: page.foreign.isVisible(), timeout=WAIT)
+
+
+def test_drafters_can_be_seen_and_deleted(make_window: MakeWindow, qtbot: QtBot, hub: LocalHub) -> None:
+    models().mkdir(parents=True, exist_ok=True)
+    head = write_eagle3(models() / "head.gguf", SHAPE)
+    page = page_of(make_window())
+    group = page.others.group
+    qtbot.waitUntil(lambda: group.isVisible(), timeout=WAIT)
+    assert not group.cards, "they are shown when asked for"
+    click(qtbot, group.more)
+    [card] = group.cards.values()
+    assert not card.button.isVisible()
+    pick(card, "Delete…")
+    click(qtbot, card.delete)
+    qtbot.waitUntil(lambda: "free again" in page.noticed, timeout=WAIT)
+    assert not head.exists()
+    qtbot.waitUntil(lambda: not group.isVisible(), timeout=WAIT)
 
 
 def test_drafter_is_chosen_and_given_up(make_window: MakeWindow, qtbot: QtBot, hub: LocalHub) -> None:
@@ -455,7 +487,7 @@ def test_thousands_of_models_make_a_few_cards(
     qtbot.waitUntil(lambda: group.count.text() in ("2,000", "2,001"), timeout=60_000)
     assert len(group.cards) == 12
     card = next(iter(group.cards.values()))
-    qtbot.mouseClick(group.more, Qt.MouseButton.LeftButton)
+    click(qtbot, group.more)
     assert len(group.cards) == 36
     assert card in group.cards.values(), "cards that are there stay"
     page.search.setText("model-1234")
@@ -482,7 +514,7 @@ def test_disk_use_and_leftovers(make_window: MakeWindow, qtbot: QtBot, hub: Loca
     assert f"Models take {path.stat().st_size / 1e6:.0f} MB" in page.disk.words.text()
     assert "are free on this disk" in page.disk.words.text()
     assert "free" in page.use.text()
-    qtbot.mouseClick(page.disk.clean, Qt.MouseButton.LeftButton)
+    click(qtbot, page.disk.clean)
     qtbot.waitUntil(lambda: page.noticed == "3,000,000 bytes are free again.", timeout=WAIT)
     assert not left.exists()
 
@@ -493,7 +525,7 @@ def test_every_control_has_a_name(make_window: MakeWindow, qtbot: QtBot, hub: Lo
     assert page.window().focusWidget() is page.search
     card = looked_up(page, qtbot)
     card.options.setChecked(True)
-    qtbot.mouseClick(card.button, Qt.MouseButton.LeftButton)
+    click(qtbot, card.button)
     qtbot.waitUntil(lambda: bool(page.downloads.rows), timeout=WAIT)
     nameless = [
         f"{type(widget).__name__} in {type(widget.parentWidget()).__name__}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from app import paths
@@ -15,7 +14,9 @@ from model_store.fit import FreeMemory
 from tests.model_store.local_hub import LocalHub
 from tests.tiny_gguf import Tiny, write_llama
 from tests.ui.conftest import MakeWindow
-from ui.main_window import MainWindow
+from tests.ui.test_models_page import click
+from ui.main_window import MODELS, MainWindow
+from ui.models.model_card import ModelCard
 from ui.models.models_page import ModelsPage
 from ui.models.welcome import Welcome
 
@@ -39,6 +40,14 @@ def welcome_of(window: MainWindow, qtbot: QtBot) -> Welcome:
     qtbot.waitUntil(lambda: control.welcome is not None and control.welcome.isVisible(), timeout=WAIT)
     assert control.welcome is not None
     return control.welcome
+
+
+def bring_into_view(page: ModelsPage, qtbot: QtBot, card: ModelCard) -> None:
+    def in_view() -> bool:
+        page.area.ensureWidgetVisible(card)
+        return card.button.visibleRegion().boundingRect() == card.button.rect()
+
+    qtbot.waitUntil(in_view, timeout=WAIT)
 
 
 def test_three_models_that_fit_are_offered_without_asking_the_hub(
@@ -66,13 +75,13 @@ def test_get_shows_progress_there_and_ends_in_a_chat(
     assert entry.target is not None
     hub.file(entry.target.repo, entry.target.file.replace("*", "x")).piece_pause = 0.05
     height = row.height()
-    qtbot.mouseClick(row.button, Qt.MouseButton.LeftButton)
+    click(qtbot, row.button)
     qtbot.waitUntil(lambda: row.button.text() == "Pause" and row.bar.value() > 0, timeout=WAIT)
     assert row.height() == height
     qtbot.waitUntil(lambda: row.button.text() == "Chat", timeout=WAIT)
     qtbot.waitUntil(lambda: bool(window.session.library.entries), timeout=WAIT)
     assert welcome.isVisible(), "what was got here can be chatted with from here"
-    qtbot.mouseClick(row.button, Qt.MouseButton.LeftButton)
+    click(qtbot, row.button)
     qtbot.waitUntil(
         lambda: (
             (report := window.session.controller.state.report) is not None
@@ -92,16 +101,36 @@ def test_the_page_knows_what_was_begun_in_the_chat(
     entry = welcome._found[row.view.key].entry
     assert entry.target is not None
     hub.file(entry.target.repo, entry.target.file.replace("*", "x")).piece_pause = 0.2
-    qtbot.mouseClick(row.button, Qt.MouseButton.LeftButton)
+    click(qtbot, row.button)
     qtbot.waitUntil(lambda: row.button.text() == "Pause", timeout=WAIT)
-    qtbot.mouseClick(welcome.more, Qt.MouseButton.LeftButton)
+    click(qtbot, welcome.more)
     page = window.stack.currentWidget()
     assert isinstance(page, ModelsPage)
     qtbot.waitUntil(lambda: row.view.key in page.suggested.group.cards, timeout=WAIT)
     card = page.suggested.group.cards[row.view.key]
     assert card.button.text() == "Pause"
-    qtbot.mouseClick(card.button, Qt.MouseButton.LeftButton)
+    bring_into_view(page, qtbot, card)
+    click(qtbot, card.button)
     qtbot.waitUntil(lambda: row.button.text() == "Resume", timeout=WAIT)
+
+
+def test_what_arrives_above_pushes_nothing_away(make_window: MakeWindow, qtbot: QtBot, hub: LocalHub) -> None:
+    window = make_window()
+    window.resize(700, 500)
+    window.show_page(MODELS)
+    page = window.stack.currentWidget()
+    assert isinstance(page, ModelsPage)
+    group = page.suggested.group
+    qtbot.waitUntil(lambda: len(group.cards) == 6, timeout=WAIT)
+    qtbot.waitUntil(lambda: page.ready.group.count.text() == "1", timeout=WAIT)
+    card = list(group.cards.values())[1]
+    qtbot.waitUntil(lambda: not page.suggested._looking and len(page.suggested.offers) == 6, timeout=WAIT)
+    bring_into_view(page, qtbot, card)
+    click(qtbot, card.button)
+    before = card.mapTo(page, card.rect().topLeft())
+    qtbot.waitUntil(lambda: page.ready.group.count.text() == "2", timeout=WAIT)
+    qtbot.waitUntil(lambda: card.button.text() == "Chat", timeout=WAIT)
+    assert abs(card.mapTo(page, card.rect().topLeft()).y() - before.y()) <= 24  # it says "Ready." now
 
 
 def test_whoever_has_models_is_not_welcomed(make_window: MakeWindow, qtbot: QtBot, hub: LocalHub) -> None:

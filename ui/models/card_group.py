@@ -24,6 +24,7 @@ class CardGroup(QWidget):
     """
 
     made = Signal(object)  # ModelCard
+    arranging = Signal()  # cards are about to come, go or move
     shown_changed = Signal()
 
     def __init__(
@@ -56,7 +57,7 @@ class CardGroup(QWidget):
         self._grid.setSpacing(12)
         self.more = QPushButton(self)
         self.more.clicked.connect(self._show_more)
-        self.more.hide()
+        self.more.setVisible(False)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
@@ -104,6 +105,7 @@ class CardGroup(QWidget):
             self._place()
 
     def _arrange(self) -> None:
+        self.arranging.emit()
         shown = self.shown
         for key in [key for key in self.cards if key not in set(shown)]:
             card = self.cards.pop(key)
@@ -131,18 +133,13 @@ class CardGroup(QWidget):
             item = self._grid.itemAtPosition(row, column)
             if item is None or item.widget() is not card:
                 self._grid.addWidget(card, row, column, Qt.AlignmentFlag.AlignTop)
+                card.show()  # not only later: whoever keeps the place must know it
         for column in range(_MOST_COLUMNS):
             self._grid.setColumnStretch(column, 1 if column < self._columns else 0)
-        self._keep_tab_order()
 
-    def _keep_tab_order(self) -> None:
-        before: QWidget | None = None
-        for key in self.shown:
-            card = self.cards[key]
-            for widget in (card.button, card.options, card.more):
-                if before is not None:
-                    QWidget.setTabOrder(before, widget)
-                before = widget
+    def controls(self) -> list[QWidget]:
+        """All that the focus should go through, in its order."""
+        return [widget for key in self.shown for widget in self.cards[key].controls()] + [self.more]
 
     def _show_more(self) -> None:
         first_new = len(self.shown)

@@ -157,7 +157,8 @@ def ready_view(
     imported = entry.program is not None and not is_starter
     tag = "comes with Slipstream" if is_starter else f"from {entry.program}" if imported else ""
     menu: list[MenuItem] = ["stop_verifying" if checking else "verify", "show"]
-    if entry.problem is None and inside_folder:
+    can_answer = entry.problem is None and entry.kind == "chat"
+    if can_answer and inside_folder:
         menu.append("drafter")
         if ready is not None and ready.drafter is not None:
             menu.append("unpair")
@@ -174,12 +175,12 @@ def ready_view(
         tag=("in use" + (", " + tag if tag else "")) if in_use else tag,
         facts=_here(entry, ready),
         mark=Mark(ready.fit.verdict, memory_words(ready.target, ready.beside, ready.fit)) if ready else None,
-        action="chat" if entry.problem is None else None,
+        action="chat" if can_answer else None,
         action_help="Load it with its drafter, and chat" if ready and ready.kind else "Load it, and chat",
         working=checking,
         trouble=problem,
         news="Reading all of it to compare…" if checking else news,
-        options=entry.problem is None and inside_folder,
+        options=can_answer and inside_folder,
         menu=tuple(menu),
     )
 

@@ -135,6 +135,13 @@ class Downloads(QObject):
         if self.jobs.pop(job_id, None) is not None:
             self.jobs_changed.emit()
 
+    def forget_deleted(self) -> None:
+        """What came and was deleted since can be got again."""
+        for key, getting in list(self._gettings.items()):
+            job = getting.job
+            if job is not None and job.state == "complete" and not job.files[0].path.exists():
+                self.forget(key)
+
     # ---- what is known
 
     def getting(self, key: str) -> Getting | None:

@@ -71,14 +71,20 @@ class DownloadsBar(QFrame):
                 self.rows[job_id] = row
                 self._column.addWidget(row)
         self.setVisible(bool(jobs))
-        height = max((row.sizeHint().height() for row in self.rows.values()), default=0)
-        seen = min(len(self.rows), _MOST_ROWS)
-        self._area.setFixedHeight(seen * (height + 4) + 12)
+        self._fit()
+
+    def _fit(self) -> None:
+        heights = [row.sizeHint().height() for row in self.rows.values()][:_MOST_ROWS]
+        self._area.setFixedHeight(sum(heights) + 4 * len(heights) + 12)
 
     def _show(self, job: JobProgress) -> None:
         row = self.rows.get(job.id)
-        if row is not None:
-            row.show_job(job)
+        if row is None:
+            return
+        failed = row.job.state == "failed"
+        row.show_job(job)
+        if failed != (job.state == "failed"):
+            self._fit()
 
 
 class DownloadRow(QWidget):
@@ -116,6 +122,8 @@ class DownloadRow(QWidget):
         buttons.addWidget(self.button)
         buttons.addWidget(self.cancel)
         grid.addLayout(buttons, 0, 5)
+        self.trouble = ElidedLabel(parent=self, role="danger")
+        grid.addWidget(self.trouble, 1, 0, 1, 6)
         self._fonts()
         theme.changed.connect(self._fonts)
         self.show_job(job)
@@ -136,6 +144,8 @@ class DownloadRow(QWidget):
                 label.setText(text)
                 label.setAccessibleName(text)
             label.setToolTip(help)
+        self.trouble.say(f"{trouble.what} {trouble.kept}".strip() if trouble is not None else "")
+        self.trouble.setVisible(trouble is not None)
         self._show_buttons(job)
 
     def _show_buttons(self, job: JobProgress) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+from itertools import pairwise
+
+from PySide6.QtCore import QElapsedTimer, Qt, Signal
 from PySide6.QtWidgets import (
+    QApplication,
     QCheckBox,
     QFrame,
     QHBoxLayout,
@@ -51,6 +54,7 @@ class ModelCard(QFrame):
         super().__init__(parent)
         self._theme = theme
         self.view = view
+        self._since_act = QElapsedTimer()
         self.setObjectName("card")
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         self._build()
@@ -70,6 +74,12 @@ class ModelCard(QFrame):
         self.with_drafter.setChecked(bool(drafter_words))
         self.question.show()
         self.keep.setFocus()
+
+    def controls(self) -> list[QWidget]:
+        """All that the focus should go through, in its order."""
+        panel = [self.panel.quantisation, self.panel.drafter] if self.panel is not None else []
+        asked = [self.with_drafter, self.delete, self.keep]
+        return [self.button, self.options, self.more, self.trouble.link, self.trouble.token, *panel, *asked]
 
     # ---- building
 
@@ -201,8 +211,15 @@ class ModelCard(QFrame):
     # ---- what a person does
 
     def _act(self) -> None:
-        if self.view.action is not None:
-            self.acted.emit(self.view.action)
+        action = self.view.action
+        if action is None or (action == "stop_looking" and self._since_act.isValid() and self._is_double()):
+            return
+        self._since_act.start()
+        self.acted.emit(action)
+
+    def _is_double(self) -> bool:
+        """A double click on Get means it once, and not to stop at once what it began."""
+        return self._since_act.elapsed() < QApplication.doubleClickInterval()
 
     def _confirm(self) -> None:
         self.question.hide()
@@ -217,6 +234,8 @@ class ModelCard(QFrame):
             column = self.layout()
             assert isinstance(column, QVBoxLayout)
             column.addWidget(self.panel)
+            for before, after in pairwise(self.controls()):
+                QWidget.setTabOrder(before, after)
         if self.panel is not None:
             self.panel.setVisible(out)
         if out:

@@ -54,6 +54,10 @@ class ModelLibrary(QObject):
         models = [entry for entry in self.entries if entry.kind == "chat" or entry.problem is not None]
         return [*([self.starter_entry] if self.starter_entry is not None else []), *models]
 
+    def other_files(self) -> list[ModelEntry]:
+        """Drafters, projectors and what else is no chat model."""
+        return [entry for entry in self.entries if entry.kind != "chat" and entry.problem is None]
+
     def refresh(self, *, describe: bool = False) -> None:
         """``describe``: find out as well how the first of them will run."""
         if not self._closed:

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
+from itertools import pairwise
+
+from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
 
 from ui.icons import icon
 from ui.models.disk_panel import DiskPanel
@@ -29,7 +40,12 @@ class ModelsPage(QWidget):
         self._session = session
         self._notice: NoticeLine | None = None
         self._started = False
-        self.ready = ReadyShelf(theme, session, self)
+        self._anchor: tuple[QWidget, int] | None = None
+        library = session.library
+        words = "No models yet: get one below."
+        self.ready = ReadyShelf(theme, session, "Ready", library.chat_models, words, self)
+        self.others = ReadyShelf(theme, session, "Drafters and other files", library.other_files, "", self)
+        self.others.group.begin_with(0)
         self.suggested = SuggestedShelf(theme, session, self)
         self.found = SearchShelf(theme, session, self)
         self.foreign = ForeignBar(theme, session, self)
@@ -48,6 +64,7 @@ class ModelsPage(QWidget):
     def refresh(self) -> None:
         """Look again at everything that may have changed on the disk."""
         self._session.library.refresh()
+        self._session.downloads.forget_deleted()
         self.foreign.look()
         self.disk.read()
         self.suggested.fill()
@@ -101,10 +118,11 @@ class ModelsPage(QWidget):
         column = QVBoxLayout(inner)
         column.setContentsMargins(_MARGIN, 4, _MARGIN, _MARGIN)
         column.setSpacing(24)
-        for widget in (self.disk, self.found.group, self.ready.group, self.foreign, self.suggested.group):
+        for widget in (self.disk, *self._parts()):
             column.addWidget(widget)
         column.addStretch(1)
         self.disk.hide()
+        self._inner = inner
         self.area = QScrollArea(self)
         self.area.setWidgetResizable(True)
         self.area.setFrameShape(QFrame.Shape.NoFrame)
@@ -116,8 +134,13 @@ class ModelsPage(QWidget):
         for shelf in (self.ready, self.suggested, self.found):
             shelf.chat_asked.connect(self._chat)
             shelf.token_asked.connect(lambda: self._session.page_asked.emit(_SETTINGS))
-        self.ready.noticed.connect(self.notice)
-        self.ready.changed.connect(self.refresh)
+        for here in (self.ready, self.others):
+            here.noticed.connect(self.notice)
+            here.changed.connect(self.refresh)
+        self.ready.group.arranging.connect(self._remember_place)
+        self.ready.group.shown_changed.connect(self._keep_place)
+        for group in (self.found.group, self.ready.group, self.suggested.group, self.others.group):
+            group.shown_changed.connect(self._order_focus)
         self.foreign.noticed.connect(self.notice)
         self.foreign.imported.connect(self.refresh)
         self.disk.noticed.connect(self.notice)
@@ -133,6 +156,7 @@ class ModelsPage(QWidget):
     def _typed(self, text: str) -> None:
         self.found.search(text)
         self.ready.filter(text)
+        self.others.filter(text)
         self.suggested.filter(text)
 
     def _chat(self, path: str) -> None:
@@ -153,6 +177,46 @@ class ModelsPage(QWidget):
         self.use.setText(words)
         self.use.setAccessibleName(f"Disk use: {words}")
         self.use.updateGeometry()
+
+    # ---- what stays where it is
+
+    def _parts(self) -> list[QWidget]:
+        groups = self.found.group, self.ready.group, self.suggested.group, self.others.group
+        return [*groups[:2], self.foreign, *groups[2:]]
+
+    def _remember_place(self) -> None:
+        """Of the first card in view that is not about to move by itself."""
+        top, bottom = self._view()
+        self._anchor = None
+        for group in (self.found.group, self.suggested.group):
+            for card in group.cards.values() if group.isVisible() else ():
+                y = card.mapTo(self._inner, QPoint(0, 0)).y()
+                if top <= y < bottom:
+                    self._anchor = card, y
+                    return
+
+    def _keep_place(self) -> None:
+        """Cards that came or went above what a person looks at do not push it away."""
+        anchor, self._anchor = self._anchor, None
+        if anchor is None or self.search.hasFocus():
+            return
+        QApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest)
+        card, before = anchor
+        moved = card.mapTo(self._inner, QPoint(0, 0)).y() - before
+        bar = self.area.verticalScrollBar()
+        bar.setValue(bar.value() + moved)
+
+    def _view(self) -> tuple[int, int]:
+        top = self.area.verticalScrollBar().value()
+        return top, top + self.area.viewport().height()
+
+    def _order_focus(self) -> None:
+        controls: list[QWidget] = [self.use, self.search]
+        controls += self.found.group.controls() + self.ready.group.controls()
+        controls += list(self.foreign.buttons.values())
+        controls += self.suggested.group.controls() + self.others.group.controls()
+        for before, after in pairwise(controls):
+            QWidget.setTabOrder(before, after)
 
     def notice(self, text: str) -> None:
         """A line above the groups, until it is dismissed or another takes its place."""

@@ -42,7 +42,8 @@ class OptionsPanel(QFrame):
         super().__init__(parent)
         self._theme = theme
         self.setObjectName("parameters")
-        self._shown: tuple[object, ...] = ()
+        self._shown: tuple[tuple[Option, ...], str, tuple[Option, ...], str] = ((), "", (), "")
+        theme.changed.connect(self._fill_both)
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(12, 8, 12, 8)
         self._grid.setHorizontalSpacing(12)
@@ -64,11 +65,10 @@ class OptionsPanel(QFrame):
         drafter: str,
         words: str = "",
     ) -> None:
-        shown = (tuple(quantisations), quantisation, tuple(drafters), drafter, self._theme.tokens.dark)
+        shown = (tuple(quantisations), quantisation, tuple(drafters), drafter)
         if shown != self._shown:
             self._shown = shown
-            self._fill(self.quantisation, quantisations, quantisation)
-            self._fill(self.drafter, drafters, drafter)
+            self._fill_both()
         self.say(words)
 
     def say(self, words: str) -> None:
@@ -90,6 +90,11 @@ class OptionsPanel(QFrame):
         self._grid.addWidget(label, row, 0)
         self._grid.addWidget(box, row, 1)
         return box
+
+    def _fill_both(self) -> None:
+        quantisations, quantisation, drafters, drafter = self._shown
+        self._fill(self.quantisation, quantisations, quantisation)
+        self._fill(self.drafter, drafters, drafter)
 
     def _fill(self, box: ChoiceBox, options: Sequence[Option], chosen: str) -> None:
         box.clear()

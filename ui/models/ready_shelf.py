@@ -1,7 +1,8 @@
-"""The group of models that are here: how each will run, and what can be done with it."""
+"""A group of models that are here: how each will run, and what can be done with it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -53,14 +54,26 @@ class ReadyShelf(QObject):
     changed = Signal()
     token_asked = Signal()
 
-    def __init__(self, theme: Theme, session: Session, parent: QObject | None = None) -> None:
+    def __init__(
+        self,
+        theme: Theme,
+        session: Session,
+        title: str,
+        entries: Callable[[], list[ModelEntry]],
+        empty: str,
+        parent: QObject | None = None,
+    ) -> None:
+        """``entries`` of the library are shown, and the words ``empty`` where there are none; without such
+        words, nothing."""
         super().__init__(parent)
         self._session = session
+        self._all = entries
+        self._empty = empty
         self._entries: dict[str, ModelEntry] = {}
         self._states: dict[str, _State] = {}
         self._filter = ""
         self._reading: str | None = None
-        self.group = CardGroup(theme, "Ready", self._view)
+        self.group = CardGroup(theme, title, self._view)
         self.group.made.connect(self._made)
         self.group.shown_changed.connect(self._read_next)
         session.library.changed.connect(self.fill)
@@ -77,7 +90,7 @@ class ReadyShelf(QObject):
 
     def fill(self) -> None:
         """Take what the library has."""
-        entries = {f"file:{entry.path}": entry for entry in self._session.library.chat_models()}
+        entries = {f"file:{entry.path}": entry for entry in self._all()}
         for key in [key for key in self._states if entries.get(key) != self._entries.get(key)]:
             self._stop_checking(self._states.pop(key))
         self._entries = entries
@@ -89,10 +102,8 @@ class ReadyShelf(QObject):
         ]
         used = self._used_key()
         keys.sort(key=lambda key: key != used)
-        if not keys:
-            self.group.say("Nothing here matches." if words else "No models yet: get one below.")
-        else:
-            self.group.say("")
+        self.group.say("" if keys else "Nothing here matches." if words else self._empty)
+        self.group.setVisible(bool(keys) or bool(self._empty))
         self.group.show_keys(keys)
         self._read_next()
 
@@ -135,7 +146,7 @@ class ReadyShelf(QObject):
             return
         for key in self.group.shown:
             entry = self._entries[key]
-            if entry.problem is None and not self._state(key).asked:
+            if entry.problem is None and entry.kind == "chat" and not self._state(key).asked:
                 self._state(key).asked = True
                 self._reading = key
                 self._session.models.work_out(

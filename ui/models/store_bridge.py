@@ -41,7 +41,8 @@ class StoreBridge(QObject):
     def __init__(self, open_store: OpenStore, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._open_store = open_store
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # never held for long: the GUI's thread takes it too
+        self._opening = threading.Lock()
         self._store: Store | None = None
         self._closed = False
         self._running: set[StopSignal] = set()
@@ -82,7 +83,7 @@ class StoreBridge(QObject):
         """The models are elsewhere now: the store is closed, and opened anew by the next question."""
 
         def close(stop: StopSignal) -> None:
-            with self._lock:
+            with self._opening:
                 store, self._store = self._store, None
             if store is not None:
                 store.close()
@@ -98,7 +99,7 @@ class StoreBridge(QObject):
             stop.stop()
         for pool in (self._orders, self._questions):
             pool.shutdown(wait=True, cancel_futures=True)
-        with self._lock:
+        with self._opening:
             store, self._store = self._store, None
         if store is not None:
             store.close()
@@ -128,31 +129,33 @@ class StoreBridge(QObject):
         answered: Callable[[Any], None],
         failed: Callable[[StoreProblem], None],
     ) -> None:
-        if stop.stopped:
-            self._running.discard(stop)
-            return
         try:
+            stop.check()
             outcome = work(stop)
         except Stopped:
-            self._running.discard(stop)
+            self._forget(stop)
         except Exception as error:
             self._answered.emit((stop, failed, _problem(error)))
         else:
             self._answered.emit((stop, answered, outcome))
 
     def _opened(self) -> Store:
-        with self._lock:
+        with self._opening:
             if self._closed:
                 raise Stopped
             if self._store is None:
                 self._store = self._open_store(self._event.emit)
             return self._store
 
+    def _forget(self, stop: StopSignal) -> None:
+        with self._lock:
+            self._running.discard(stop)
+
     # ---- in the GUI's thread
 
     def _hand_over(self, answer: tuple[StopSignal, Callable[[Any], None], Any]) -> None:
         stop, answered, outcome = answer
-        self._running.discard(stop)
+        self._forget(stop)
         if not stop.stopped and not self._closed:
             answered(outcome)
 
