@@ -9,6 +9,7 @@ import contextlib
 import ctypes
 import datetime
 import json
+import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -28,6 +29,7 @@ MAX_OUTPUT_CHARS = 16_000_000
 MAX_SECONDS = 2.0
 MAX_MEMORY_BYTES = 512 * 1024 * 1024
 _AGAIN_S = 0.1
+_TOOLS = re.compile(r"\btools\b")
 _MOST_AGAIN = 100
 _MAX_REPEAT = 1_000_000
 _STATM = Path("/proc/self/statm")  # Linux: this process's size in pages
@@ -128,14 +130,21 @@ class ChatTemplate:
         except Exception as error:  # such as a number of 5,000 digits
             raise TemplateError(f"{type(error).__name__}: {error}") from error
 
+    @property
+    def knows_tools(self) -> bool:
+        """It tells the model of functions itself."""
+        return _TOOLS.search(self.source) is not None
+
     def render(
         self,
-        messages: Sequence[Mapping[str, str]],
+        messages: Sequence[Mapping[str, Any]],
         *,
         now: datetime.datetime,
         add_generation_prompt: bool = True,
+        tools: Sequence[Mapping[str, Any]] | None = None,
     ) -> str:
-        """The prompt's text. ``now`` is what ``strftime_now`` sees. Raises TemplateError."""
+        """The prompt's text. ``now`` is what ``strftime_now`` sees; ``tools`` are as in OpenAI's API.
+        Raises TemplateError."""
         pieces: list[str] = []
         size = 0
         try:
@@ -144,7 +153,7 @@ class ChatTemplate:
                     messages=[dict(m) for m in messages],
                     add_generation_prompt=add_generation_prompt,
                     strftime_now=now.strftime,
-                    tools=None,
+                    tools=[dict(tool) for tool in tools] if tools else None,
                     documents=None,
                     **self._tokens,
                 ):

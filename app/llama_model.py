@@ -32,6 +32,7 @@ from app.protocol import (
 )
 from app.reasoning import TAGS
 from app.template_choice import choose_template
+from app.tools import read_functions
 from app.weights import load_weights, loaded_file
 from drafting.controller import Controller
 from drafting.cost import CostCurve
@@ -168,7 +169,8 @@ class LlamaModel:
             if request.prompt is not None:
                 prompt = self._prompts.text(request.prompt)
             else:
-                prompt = self._prompts.build(request.messages, now, request.begun)
+                functions = read_functions(request.functions) if request.functions is not None else []
+                prompt = self._prompts.build(request.messages, now, request.begun, functions)
         except TemplateError as error:
             raise EngineError("bad_input", f"The model's chat template says: {error}") from error
         if not prompt.tokens:

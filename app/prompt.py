@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import datetime
+import json
 import re
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from app.chat_template import ChatTemplate, TemplateError
-from app.protocol import Begun, ChatMessage
+from app.protocol import Begun, ChatMessage, ToolCall
 from app.reasoning import TAGS, opened_by
+from app.tools import Function, told_in_words
 from native.model import Model
 
 # Unicode noncharacters: no text means anything by them, so they can mark places in it.
@@ -69,11 +72,20 @@ class PromptBuilder:
                 self._answers.popitem(last=False)
 
     def build(
-        self, messages: Sequence[ChatMessage], now: datetime.datetime, begun: Begun | None = None
+        self,
+        messages: Sequence[ChatMessage],
+        now: datetime.datetime,
+        begun: Begun | None = None,
+        functions: Sequence[Function] = (),
     ) -> Prompt:
-        """The prompt for an answer, or for the rest of one that has ``begun``. Raises TemplateError when
-        the template refuses the messages even after repair."""
+        """The prompt for an answer, or for the rest of one that has ``begun``; ``functions`` may be called.
+        Raises TemplateError when the template refuses the messages even after repair."""
         content = _Content()
+        calls = functions or any(m.tool_calls or m.role == "tool" for m in messages)
+        if calls and self._template.knows_tools:
+            return self._with_tools(messages, now, functions, content)
+        if calls:
+            messages = told_in_words(messages, functions)
         hidden: list[tuple[str, str]] = [(m.role, self._hide(m, content)) for m in messages]
         text, notices = self._render_somehow(hidden, now)
         # A template may end with the message itself: then it is the message that ends so.
@@ -89,6 +101,46 @@ class PromptBuilder:
         elif begun.reasoning:
             closing = closing or TAGS[0][1]
         return Prompt(self._tokenize(text, content), closing, notices, known)
+
+    def _with_tools(
+        self,
+        messages: Sequence[ChatMessage],
+        now: datetime.datetime,
+        functions: Sequence[Function],
+        content: _Content,
+    ) -> Prompt:
+        """By a template that knows of functions; what it refuses is not repaired."""
+        rendered: list[dict[str, Any]] = []
+        for message in messages:
+            made: dict[str, Any] = {"role": message.role, "content": self._hide(message, content)}
+            if message.tool_calls:
+                made["tool_calls"] = [
+                    {
+                        "id": call.id,
+                        "type": "function",
+                        "function": {"name": call.name, "arguments": self._hidden_json(call, content)},
+                    }
+                    for call in message.tool_calls
+                ]
+            if message.role == "tool":
+                made["tool_call_id"] = message.tool_call_id
+            rendered.append(made)
+        text = self._template.render(rendered, now=now, tools=[each.as_tool() for each in functions])
+        return Prompt(self._tokenize(text, content), opened_by(text))
+
+    def _hidden_json(self, call: ToolCall, content: _Content) -> Any:
+        """A call's arguments as templates take them, control tokens in their texts hidden."""
+
+        def hide(value: Any) -> Any:
+            if isinstance(value, str):
+                return self._special.sub(lambda match: content.hide(match[0]), value)
+            if isinstance(value, list):
+                return [hide(each) for each in value]
+            if isinstance(value, dict):
+                return {hide(key): hide(each) for key, each in value.items()}
+            return value
+
+        return hide(json.loads(call.arguments))
 
     def text(self, text: str) -> Prompt:
         """A prompt that is text and nothing else, control tokens and all."""

@@ -17,7 +17,7 @@ from drafting.statistics import Statistics
 
 PROTOCOL_VERSION = 1
 
-Role = Literal["system", "user", "assistant"]
+Role = Literal["system", "user", "assistant", "tool"]
 FinishReason = Literal["stop", "length", "cancelled"]
 FailureKind = Literal[
     "bad_input",  # the request itself cannot be served: empty, too long, a template that refuses it
@@ -52,9 +52,21 @@ DRAFTERS: tuple[DrafterName, ...] = (
 NEURAL: tuple[DrafterName, ...] = ("draft", "eagle3", "mtp", "dflash", "dspark")
 
 
+class ToolCall(Struct, frozen=True):
+    """A call of a function; ``arguments`` is a JSON object as text."""
+
+    name: str
+    arguments: str
+    id: str = ""
+
+
 class ChatMessage(Struct, frozen=True):
+    """``tool_calls`` are an assistant's; a tool's message names the call that it answers."""
+
     role: Role
     content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str = ""
 
 
 Bias = Annotated[float, Meta(ge=-100.0, le=100.0)]
@@ -158,7 +170,8 @@ class Generate(Struct, frozen=True, tag=True, kw_only=True):
     does not change under the prefix cache. ``grammar`` is what the answer must follow; a model's
     thoughts before it need not. With ``begun`` the events tell only of what comes after it. ``prompt`` is
     gone on from as it is, in the place of messages and template. ``logprobs``: how many of the likeliest
-    tokens are told beside each token of the answer; None tells nothing.
+    tokens are told beside each token of the answer; None tells nothing. ``functions`` are those that the
+    model may call, as app.tools writes them.
     """
 
     request_id: int
@@ -174,6 +187,7 @@ class Generate(Struct, frozen=True, tag=True, kw_only=True):
     begun: Begun | None = None
     prompt: str | None = None
     logprobs: Annotated[int, Meta(ge=0, le=20)] | None = None
+    functions: str | None = None
     started_at: float | None = None
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 import uuid
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from app.protocol import Chunk, Done, FinishReason
+from app.protocol import Chunk, Done, FinishReason, TokenLogprob, ToolCall
+from app.tools import read_calls
 from drafting.statistics import Statistics
 
 FINISH = {"stop": "stop", "length": "length"}
@@ -74,45 +77,96 @@ class Head:
         }
 
 
-def chat_choice(index: int, done: Done) -> dict[str, object]:
-    message: dict[str, object] = {"role": "assistant", "content": done.text, "refusal": None}
+def chat_choice(
+    index: int, done: Done, chances: Sequence[TokenLogprob] | None, names: Collection[str]
+) -> dict[str, object]:
+    """``names``: functions that may have been called."""
+    content, calls = read_calls(done.text, names) if names else (done.text, [])
+    message: dict[str, object] = {"role": "assistant", "content": content, "refusal": None}
+    if calls:
+        message |= {"content": content or None, "tool_calls": [call_body(call) for call in calls]}
     if done.reasoning:
         message["reasoning_content"] = done.reasoning
     return {
         "index": index,
         "message": message,
-        "logprobs": None,
-        "finish_reason": finish_reason(done.finish_reason),
+        "logprobs": chat_logprobs(chances) if chances is not None else None,
+        "finish_reason": "tool_calls" if calls else finish_reason(done.finish_reason),
     }
 
 
-def text_choice(index: int, done: Done, echo: str = "") -> dict[str, object]:
+def call_body(call: ToolCall) -> dict[str, object]:
+    return {
+        "id": f"call_{uuid.uuid4().hex[:24]}",
+        "type": "function",
+        "function": {"name": call.name, "arguments": call.arguments},
+    }
+
+
+def chat_logprobs(chances: Sequence[TokenLogprob]) -> dict[str, object]:
+    return {
+        "content": [
+            _chance(each.data, each.logprob) | {"top_logprobs": [_chance(*other) for other in each.top]}
+            for each in chances
+        ],
+        "refusal": None,
+    }
+
+
+def _chance(data: bytes, logprob: float) -> dict[str, object]:
+    return {"token": data.decode("utf-8", "replace"), "logprob": _finite(logprob), "bytes": list(data)}
+
+
+def text_logprobs(chances: Sequence[TokenLogprob], start: int) -> dict[str, object]:
+    """The older form; ``start``: characters before the first of these tokens."""
+    tokens = [each.data.decode("utf-8", "replace") for each in chances]
+    offsets = list(itertools.accumulate((len(token) for token in tokens), initial=start))
+    return {
+        "tokens": tokens,
+        "token_logprobs": [_finite(each.logprob) for each in chances],
+        "top_logprobs": [
+            {data.decode("utf-8", "replace"): _finite(logprob) for data, logprob in each.top}
+            for each in chances
+        ],
+        "text_offset": offsets[:-1],
+    }
+
+
+def _finite(logprob: float) -> float:
+    return max(logprob, -9999.0)  # JSON knows no infinity
+
+
+def text_choice(
+    index: int, done: Done, chances: Sequence[TokenLogprob] | None, echo: str = ""
+) -> dict[str, object]:
     # Without a template there are no thoughts: what looks like some is text too.
     return {
         "index": index,
         "text": echo + done.reasoning + done.text,
-        "logprobs": None,
+        "logprobs": text_logprobs(chances, len(echo)) if chances is not None else None,
         "finish_reason": finish_reason(done.finish_reason),
     }
 
 
-def chat_deltas(index: int, chunk: Chunk) -> list[dict[str, object]]:
-    """What a pass added to a choice, thoughts apart."""
-    deltas: list[dict[str, object]] = []
+def thoughts_and_words(chunk: Chunk) -> tuple[str, str]:
+    """What a pass added, in two."""
     thoughts = "".join(piece.text for piece in chunk.pieces if piece.reasoning)
-    text = "".join(piece.text for piece in chunk.pieces if not piece.reasoning)
-    for name, said in (("reasoning_content", thoughts), ("content", text)):
-        if said:
-            deltas.append(delta(index, {name: said}))
-    return deltas
+    return thoughts, "".join(piece.text for piece in chunk.pieces if not piece.reasoning)
 
 
-def delta(index: int, what: dict[str, object], finish: str | None = None) -> dict[str, object]:
-    return {"index": index, "delta": what, "logprobs": None, "finish_reason": finish}
+def delta(
+    index: int,
+    what: dict[str, object],
+    finish: str | None = None,
+    logprobs: dict[str, object] | None = None,
+) -> dict[str, object]:
+    return {"index": index, "delta": what, "logprobs": logprobs, "finish_reason": finish}
 
 
-def text_delta(index: int, text: str, finish: str | None = None) -> dict[str, object]:
-    return {"index": index, "text": text, "logprobs": None, "finish_reason": finish}
+def text_delta(
+    index: int, text: str, finish: str | None = None, logprobs: dict[str, object] | None = None
+) -> dict[str, object]:
+    return {"index": index, "text": text, "logprobs": logprobs, "finish_reason": finish}
 
 
 def finish_reason(reason: FinishReason) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, Literal
 
+import msgspec
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.protocol import (
@@ -15,8 +16,10 @@ from app.protocol import (
     Grammar,
     JsonSchema,
     SamplingParams,
+    ToolCall,
 )
 from app.server.errors import unsupported
+from app.tools import Function, calls_schema
 
 MOST_STOPS = 16
 MOST_CHOICES = 8
@@ -24,6 +27,16 @@ MOST_BIASES = 1024
 
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 Speculation = Literal["off", "auto"] | Annotated[list[DrafterName], Field(min_length=1, max_length=11)]
+
+_SAMPLED = (
+    "temperature",
+    "top_p",
+    "top_k",
+    "min_p",
+    "frequency_penalty",
+    "presence_penalty",
+    "repeat_penalty",
+)
 
 
 class _Body(BaseModel):
@@ -35,11 +48,34 @@ class TextPart(_Body):
     text: str
 
 
+class CalledFunction(_Body):
+    name: str
+    arguments: str
+
+
+class Call(_Body):
+    id: str
+    type: Literal["function"] = "function"
+    function: CalledFunction
+
+    def tool_call(self) -> ToolCall:
+        try:
+            arguments = json.loads(self.function.arguments or "{}")
+        except (ValueError, RecursionError):
+            arguments = None
+        if not isinstance(arguments, dict):
+            raise unsupported("messages.tool_calls", "arguments are no JSON object")
+        return ToolCall(self.function.name, json.dumps(arguments, ensure_ascii=False), self.id)
+
+
 class Message(_Body):
     role: Role
     content: str | list[TextPart] | None = None
     name: str | None = None
     reasoning_content: str | None = Field(default=None, description="Read past: thoughts are not repeated.")
+    refusal: str | None = None
+    tool_calls: list[Call] | None = None
+    tool_call_id: str | None = None
 
     def text(self) -> str:
         if isinstance(self.content, list):
@@ -49,6 +85,31 @@ class Message(_Body):
 
 class StreamOptions(_Body):
     include_usage: bool = False
+    include_obfuscation: bool | None = None
+
+
+class ToolFunction(_Body):
+    name: str = Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+    strict: bool | None = None
+
+
+class Tool(_Body):
+    type: Literal["function"]
+    function: ToolFunction
+
+
+class ChosenFunction(_Body):
+    name: str
+
+
+class ChosenTool(_Body):
+    type: Literal["function"]
+    function: ChosenFunction
+
+
+ToolChoice = Literal["none", "auto", "required"] | ChosenTool
 
 
 class SchemaFormat(_Body):
@@ -91,27 +152,9 @@ class Sampled(_Body):
 
     def sampling(self, defaults: SamplingParams) -> SamplingParams:
         given: dict[str, Any] = {
-            name: value
-            for name in (
-                "temperature", "top_p", "top_k", "min_p", "frequency_penalty", "presence_penalty",
-                "repeat_penalty",
-            )
-            if (value := getattr(self, name)) is not None
-        }  # fmt: skip
-        return SamplingParams(
-            **{
-                "temperature": defaults.temperature,
-                "top_p": defaults.top_p,
-                "top_k": defaults.top_k,
-                "min_p": defaults.min_p,
-                "repeat_penalty": defaults.repeat_penalty,
-                "frequency_penalty": defaults.frequency_penalty,
-                "presence_penalty": defaults.presence_penalty,
-                "penalty_last_n": defaults.penalty_last_n,
-                "logit_bias": self._bias(),
-                **given,
-            }
-        )
+            name: value for name in _SAMPLED if (value := getattr(self, name)) is not None
+        }
+        return msgspec.structs.replace(defaults, **given, logit_bias=self._bias())
 
     def _bias(self) -> dict[int, float]:
         bias: dict[int, float] = {}
@@ -122,16 +165,7 @@ class Sampled(_Body):
         return bias
 
     def drafting(self, defaults: DraftingParams) -> DraftingParams:
-        if self.speculation is None:
-            return defaults
-        if self.speculation == "off":
-            return DraftingParams(links=())
-        if self.speculation == "auto":
-            return DraftingParams(mode="auto", links=DRAFTERS, max_draft=defaults.max_draft)
-        links = tuple(dict.fromkeys(self.speculation))
-        return DraftingParams(
-            mode="manual", links=links, parameters=defaults.parameters, max_draft=defaults.max_draft
-        )
+        return _drafting(self.speculation, defaults)
 
     def stops(self) -> tuple[str, ...]:
         given = [self.stop] if isinstance(self.stop, str) else self.stop or []
@@ -155,6 +189,10 @@ class ChatRequest(Sampled):
     messages: list[Message] = Field(min_length=1, max_length=10_000)
     max_completion_tokens: int | None = Field(default=None, ge=1, le=2**31 - 1)
     response_format: ResponseFormat | None = None
+    tools: list[Tool] | None = Field(default=None, max_length=128)
+    tool_choice: ToolChoice | None = None
+    logprobs: bool | None = None
+    top_logprobs: int | None = Field(default=None, ge=0, le=20)
     metadata: dict[str, str] | None = None
     store: bool | None = None
     parallel_tool_calls: bool | None = None
@@ -163,16 +201,45 @@ class ChatRequest(Sampled):
     def chat(self) -> list[ChatMessage]:
         chat = []
         for i, message in enumerate(self.messages):
-            if message.role == "tool":
-                raise unsupported(f"messages.{i}.role", "tools are not supported")
+            if message.role == "tool" and message.tool_call_id is None:
+                raise unsupported(f"messages.{i}.tool_call_id", "is missing")
+            if message.tool_calls and message.role != "assistant":
+                raise unsupported(f"messages.{i}.tool_calls", "are an assistant's")
             role = "system" if message.role == "developer" else message.role
-            chat.append(ChatMessage(role, message.text()))
+            calls = tuple(call.tool_call() for call in message.tool_calls or ())
+            chat.append(ChatMessage(role, message.text(), calls, message.tool_call_id or ""))
         return chat
+
+    def functions(self) -> list[Function]:
+        """Those that may be called: none where the choice says so, one where it names it."""
+        there = [
+            Function(each.function.name, each.function.description or "", each.function.parameters or {})
+            for each in self.tools or ()
+        ]
+        if self.tool_choice is not None and self.tool_choice != "none" and not there:
+            raise unsupported("tool_choice", "there are no tools")
+        if isinstance(self.tool_choice, ChosenTool):
+            name = self.tool_choice.function.name
+            there = [each for each in there if each.name == name]
+            if not there:
+                raise unsupported("tool_choice", "there is no such tool")
+        return [] if self.tool_choice == "none" else there
+
+    @property
+    def must_call(self) -> bool:
+        return self.tool_choice == "required" or isinstance(self.tool_choice, ChosenTool)
+
+    def told_logprobs(self) -> int | None:
+        if self.top_logprobs is not None and not self.logprobs:
+            raise unsupported("top_logprobs", "needs logprobs")
+        return (self.top_logprobs or 0) if self.logprobs else None
 
     def most_tokens(self) -> int | None:
         return self.max_completion_tokens or self.max_tokens
 
     def grammar(self) -> Grammar | None:
+        if self.must_call:
+            return JsonSchema(calls_schema(self.functions()))
         asked = self.response_format
         if asked is None or asked.type == "text":
             return None
@@ -186,6 +253,105 @@ class ChatRequest(Sampled):
 class CompletionRequest(Sampled):
     prompt: str | Annotated[list[str], Field(min_length=1, max_length=MOST_CHOICES)]
     echo: bool = False
+    logprobs: int | None = Field(default=None, ge=0, le=20)
 
     def prompts(self) -> list[str]:
         return [self.prompt] if isinstance(self.prompt, str) else self.prompt
+
+
+class InputText(_Body):
+    type: Literal["input_text", "output_text"]
+    text: str
+    annotations: list[Any] | None = None
+    logprobs: list[Any] | None = None
+
+
+class InputMessage(_Body):
+    """A message of the responses API; one that it answered with may come back as it was."""
+
+    type: Literal["message"] = "message"
+    role: Literal["system", "developer", "user", "assistant"]
+    content: str | list[InputText]
+    id: str | None = None
+    status: str | None = None
+
+    def text(self) -> str:
+        if isinstance(self.content, str):
+            return self.content
+        return "".join(part.text for part in self.content)
+
+
+class TextFormat(_Body):
+    type: Literal["text", "json_object", "json_schema"]
+    name: str | None = None
+    description: str | None = None
+    schema_: dict[str, Any] | None = Field(default=None, alias="schema")
+    strict: bool | None = None
+
+
+class TextOptions(_Body):
+    format: TextFormat | None = None
+
+
+class ResponsesRequest(_Body):
+    """What of the responses API there is: text in, text out, nothing stored."""
+
+    model: str = Field(description="The id of a model in /v1/models.")
+    input: str | Annotated[list[InputMessage], Field(min_length=1, max_length=10_000)]
+    instructions: str | None = None
+    max_output_tokens: int | None = Field(default=None, ge=1, le=2**31 - 1)
+    temperature: float | None = Field(default=None, ge=0.0, le=2.0)
+    top_p: float | None = Field(default=None, gt=0.0, le=1.0)
+    seed: int | None = Field(default=None, ge=0, le=2**63 - 1)
+    stream: bool = False
+    text: TextOptions | None = None
+    store: bool | None = Field(default=None, description="Nothing is stored, whatever this says.")
+    metadata: dict[str, str] | None = None
+    user: str | None = None
+    speculation: Speculation | None = None
+
+    def chat(self) -> list[ChatMessage]:
+        chat = [ChatMessage("system", self.instructions)] if self.instructions else []
+        if isinstance(self.input, str):
+            return [*chat, ChatMessage("user", self.input)]
+        for message in self.input:
+            role = "system" if message.role == "developer" else message.role
+            chat.append(ChatMessage(role, message.text()))
+        return chat
+
+    def sampling(self, defaults: SamplingParams) -> SamplingParams:
+        given = {
+            name: value for name in ("temperature", "top_p") if (value := getattr(self, name)) is not None
+        }
+        return msgspec.structs.replace(defaults, **given)
+
+    def drafting(self, defaults: DraftingParams) -> DraftingParams:
+        return _drafting(self.speculation, defaults)
+
+    def format(self) -> dict[str, Any]:
+        asked = self.text.format if self.text is not None else None
+        return {"type": "text"} if asked is None else asked.model_dump(by_alias=True, exclude_none=True)
+
+    def grammar(self) -> Grammar | None:
+        asked = self.text.format if self.text is not None else None
+        if asked is None or asked.type == "text":
+            return None
+        if asked.type == "json_object":
+            return JsonSchema()
+        if asked.schema_ is None:
+            raise unsupported("text.format", "has no schema")
+        return JsonSchema(json.dumps(asked.schema_))
+
+
+def _drafting(speculation: Speculation | None, defaults: DraftingParams) -> DraftingParams:
+    """Who drafts, by the request's own choice or as the settings say."""
+    if speculation is None:
+        return defaults
+    if speculation == "off":
+        return DraftingParams(links=())
+    if speculation == "auto":
+        return DraftingParams(mode="auto", links=DRAFTERS, max_draft=defaults.max_draft)
+    links = tuple(dict.fromkeys(speculation))
+    return DraftingParams(
+        mode="manual", links=links, parameters=defaults.parameters, max_draft=defaults.max_draft
+    )

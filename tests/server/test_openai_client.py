@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -210,3 +211,117 @@ def test_a_dead_worker_is_an_error_and_the_next_request_is_answered(serve: Serve
     # The script begins anew with the worker, so that the next dies as well; but it is asked.
     with pytest.raises(openai.APIError, match=r"stopped|engine"):
         client.chat.completions.create(model="toy", messages=user("go"))  # type: ignore[arg-type]
+
+
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "weather",
+            "description": "Of a place",
+            "parameters": {
+                "type": "object",
+                "properties": {"place": {"type": "string"}},
+                "required": ["place"],
+            },
+        },
+    }
+]
+CALL = '<tool_call>\n{"name": "weather", "arguments": {"place": "Genova"}}\n</tool_call>'
+
+
+def test_tools(serve: Serve) -> None:
+    client = serve(FakeReply(text=f"I look.\n{CALL}")).openai()
+    answer = client.chat.completions.create(model="toy", messages=user("?"), tools=TOOLS)  # type: ignore[arg-type]
+    [choice] = answer.choices
+    assert choice.finish_reason == "tool_calls" and choice.message.content == "I look."
+    [call] = choice.message.tool_calls or []
+    assert call.type == "function" and call.function.name == "weather"
+    assert json.loads(call.function.arguments) == {"place": "Genova"}
+    # What was called and what it gave back go into the next request.
+    again = client.chat.completions.create(
+        model="toy",
+        messages=[*user("?"), choice.message, {"role": "tool", "tool_call_id": call.id, "content": "sunny"}],  # type: ignore[list-item]
+        tools=TOOLS,  # type: ignore[arg-type]
+        tool_choice="none",
+    )
+    assert again.choices[0].finish_reason == "stop"
+
+
+def test_tools_in_a_stream(serve: Serve) -> None:
+    client = serve(FakeReply(text=f"I look.\n{CALL}")).openai()
+    events = list(
+        client.chat.completions.create(model="toy", messages=user("?"), tools=TOOLS, stream=True)  # type: ignore[arg-type]
+    )
+    deltas = [event.choices[0].delta for event in events]
+    assert "".join(delta.content or "" for delta in deltas).strip() == "I look."
+    [call] = [call for delta in deltas for call in delta.tool_calls or []]
+    assert call.index == 0 and call.function is not None and call.function.name == "weather"
+    assert json.loads(call.function.arguments or "") == {"place": "Genova"}
+    assert events[-1].choices[0].finish_reason == "tool_calls"
+
+
+def test_logprobs(serve: Serve) -> None:
+    client = serve(FakeReply(text="One two.")).openai()
+    answer = client.chat.completions.create(
+        model="toy",
+        messages=user("?"),  # type: ignore[arg-type]
+        logprobs=True,
+        top_logprobs=1,
+    )
+    told = answer.choices[0].logprobs
+    assert told is not None and told.content is not None
+    assert b"".join(bytes(each.bytes or ()) for each in told.content) == b"One two."
+    assert all(each.logprob == 0.0 and len(each.top_logprobs) == 1 for each in told.content)
+    streamed = client.chat.completions.create(
+        model="toy",
+        messages=user("?"),  # type: ignore[arg-type]
+        logprobs=True,
+        stream=True,
+    )
+    tokens = [each.token for e in streamed if (p := e.choices[0].logprobs) for each in p.content or []]
+    assert "".join(tokens) == "One two."
+    older = client.completions.create(model="toy", prompt="?", logprobs=1, echo=True).choices[0].logprobs
+    assert older is not None and older.tokens is not None and older.text_offset is not None
+    assert "".join(older.tokens) == "One two." and older.text_offset[0] == 1
+
+
+def test_responses(serve: Serve) -> None:
+    client = serve(FakeReply(text="Hello, {prompt}")).openai()
+    answer = client.responses.create(model="toy", input="you", instructions="Be kind.")
+    assert (answer.status, answer.output_text) == ("completed", "Hello, you")
+    assert answer.usage is not None and answer.usage.output_tokens > 0
+    item = answer.output[0]
+    # What was answered may come back as it was.
+    again = client.responses.create(
+        model="toy",
+        input=[{"role": "user", "content": "you"}, item.to_dict(), {"role": "user", "content": "me"}],  # type: ignore[list-item]
+    )
+    assert again.output_text == "Hello, me"
+    short = client.responses.create(model="toy", input="you", max_output_tokens=1)
+    assert short.status == "incomplete" and short.incomplete_details is not None
+    assert short.incomplete_details.reason == "max_output_tokens"
+
+
+def test_responses_in_a_stream(serve: Serve) -> None:
+    client = serve(FakeReply(text="One two three.")).openai()
+    events = list(client.responses.create(model="toy", input="go", stream=True))
+    types = [event.type for event in events]
+    assert types[:4] == [
+        "response.created",
+        "response.in_progress",
+        "response.output_item.added",
+        "response.content_part.added",
+    ]
+    assert types[-4:] == [
+        "response.output_text.done",
+        "response.content_part.done",
+        "response.output_item.done",
+        "response.completed",
+    ]
+    assert set(types[4:-4]) == {"response.output_text.delta"}
+    assert [event.sequence_number for event in events] == list(range(len(events)))
+    said = "".join(event.delta for event in events if event.type == "response.output_text.delta")
+    last = events[-1]
+    assert last.type == "response.completed"
+    assert said == last.response.output_text == "One two three."
