@@ -239,7 +239,7 @@ def test_each_drafter_says_what_was_accepted_so_far(make_window: MakeWindow, qtb
     assert stats is not None and stats.drafted
     page = opened(window)
     chain = {row.name: row for row in page.form.chain.rows}
-    share = f"{stats.accepted / stats.drafted:.0%} accepted"
+    share = f"{round(100 * stats.accepted / stats.drafted)} % accepted"
     qtbot.waitUntil(lambda: chain["map-k"].accepted.text() == share, timeout=WAIT)
     assert f"Of the {stats.drafted} tokens that map-k has drafted" in chain["map-k"].accepted.toolTip()
     assert chain["cache"].accepted.text() == ""
@@ -279,7 +279,7 @@ def test_a_row_offers_the_way_back_only_where_there_is_one(make_window: MakeWind
         assert back.isHidden()
     assert row(page, "max_draft").reset.toolTip() == "Back to the default: 48."
     assert row(page, "max_tokens").reset.toolTip() == "Back to the default: No limit."
-    assert row(page, "floor_manual").reset.toolTip() == "Back to the default: 20%."
+    assert row(page, "floor_manual").reset.toolTip() == "Back to the default: 20 %."
 
 
 def test_changes_made_elsewhere_are_shown_and_typing_is_not_lost(
@@ -490,6 +490,13 @@ def test_keys_can_be_changed_and_given_back(make_window: MakeWindow, qtbot: QtBo
     edit = keys(page).edits["new_chat"]
     QTest.keyClick(edit, Qt.Key.Key_T, Qt.KeyboardModifier.ControlModifier)
     qtbot.waitUntil(lambda: window.session.settings.shortcuts == {"new_chat": "Ctrl+T"}, timeout=WAIT)
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow, timeout=WAIT)
+    QTest.keyClick(window, Qt.Key.Key_N, Qt.KeyboardModifier.ControlModifier)
+    assert window.stack.currentWidget() is page  # they mean nothing any more
+    QTest.keyClick(window, Qt.Key.Key_T, Qt.KeyboardModifier.ControlModifier)
+    assert window.stack.currentWidget() is window.chat
+    opened(window)
     back = keys(page).defaults["new_chat"]
     assert not back.isHidden()
     back.click()

@@ -17,6 +17,7 @@ from drafting.parameters import LinkParameters
 from ui.bidi import visible
 from ui.settings.parameter_panel import ParameterPanel
 from ui.speed import drafters
+from ui.speed.numbers import percent
 from ui.theme import Theme
 from ui.widgets.quiet_button import QuietButton
 from ui.widgets.switch import Switch
@@ -201,7 +202,7 @@ class LinkRow(QFrame):
             self.accepted.clear()
             self.accepted.setToolTip("")
             return
-        self.accepted.setText(f"{rate:.0%} accepted")
+        self.accepted.setText(f"{percent(rate)} accepted")
         self.accepted.setToolTip(
             f"Of the {figures.drafted:,.0f} tokens that {self.name} has drafted for this model so far, "
             "so many were right."

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QComboBox, QFileDialog, QPlainTextEdit, QWidget
 
 from app.declaration import Declared
 from ui.models.model_picker import file_dialog, gguf_dialog
+from ui.speed.numbers import percent
 from ui.theme import Theme
 from ui.widgets.file_choice import FileChoice
 from ui.widgets.number_box import ShareBox, number_box
@@ -59,7 +60,7 @@ def shown_value(words: Declared, value: Any) -> str:
         case "switch":
             return "on" if value else "off"
         case "share":
-            return words.least if words.least and value == words.minimum else f"{value:.0%}"
+            return words.least if words.least and value == words.minimum else percent(value)
         case "whole" | "decimal":
             if words.least and value == words.minimum:
                 return words.least

@@ -11,6 +11,7 @@ from ui.engine_state import EngineState
 from ui.session import Session
 from ui.settings.editors import Editor
 from ui.settings.setting_row import SettingRow
+from ui.speed.numbers import percent
 from ui.theme import Theme
 
 _WORDS = Declared("memory", "Model in memory", "The model that answers.", group="engine")
@@ -61,7 +62,7 @@ def _described(state: EngineState) -> str:
         return f"{name}: {memory}, a context of {report.n_ctx:,} tokens, {threads}."
     match state.phase:
         case "loading":
-            return f"{state.label}: {state.fraction:.0%}."
+            return f"{state.label}: {percent(state.fraction)}."
         case "failed":
             return f"{state.label}. {visible(state.problem or '')}".rstrip()
         case "lost":
