@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections
 import logging
-import threading
 import time
 import weakref
 from collections import OrderedDict
@@ -12,38 +11,24 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct
 
 from app.chats.chat import Chat
+from app.chats.chat_file import ChatFile, StoreNews
 from app.chats.conversation import Conversation
-from app.chats.database import Changes, Database, FoundText, backups
+from app.chats.database import Changes, Database, FoundText
 from app.chats.errors import ChatsError
 from app.chats.ids import new_id
 from app.chats.message import Message, interrupt
-from app.chats.repair import Repair, open_or_repair, repair
 from app.chats.rows import chat_row, message_row, read_chat, read_message, read_struct
 from app.chats.sampling import BUILT_IN, Preset
 from app.chats.search_text import parse_query
 from app.chats.titles import one_line
-from app.chats.writer import Writer
 
 log = logging.getLogger(__name__)
 
-BACKUP_AGE_S = 7 * 24 * 3600.0
 _KEPT_OPEN = 8
 _LAST_OPEN = "last_open"
 _NEW_DRAFT = "new_draft"
-_RUNNING = "running"
-
-
-class StoreNews(Struct, frozen=True):
-    """Something to tell a person. ``error`` is set when chats are not being saved, ``saved`` when
-    they are again; ``reload``: the list of chats has to be shown anew."""
-
-    text: str
-    error: ChatsError | None = None
-    saved: bool = False
-    reload: bool = False
 
 
 class ChatStore:
@@ -61,7 +46,6 @@ class ChatStore:
     ) -> None:
         """``path`` None keeps everything in memory only. ``on_news`` is called, from whatever thread,
         when there is something for ``take_news``. Raises nothing for what is wrong with the file."""
-        self._path = path
         self._clock = clock
         self._on_news = on_news
         self._news: collections.deque[StoreNews] = collections.deque()
@@ -72,14 +56,13 @@ class ChatStore:
         self._held: weakref.WeakValueDictionary[int, Conversation] = weakref.WeakValueDictionary()
         self._presets: dict[str, Preset] = {}
         self._facts: dict[str, str] = {}
-        self._database: Database | None = None
-        self._database_lock = threading.RLock()
-        self._repaired = False
-        self._writer: Writer | None = None
-        self.problem: ChatsError | None = None
+        self._file = ChatFile(path, self._tell, clock) if path is not None else None
+        self.problem: ChatsError | None = self._file.problem if self._file is not None else None
         """Why chats are not being saved, None while they are."""
-        if path is not None:
-            self._open(path)
+        if self._file is not None:
+            self._load(self._file)
+            self._recover(self._file)
+            self._file.look_after()
 
     # ---- the list
 
@@ -121,8 +104,8 @@ class ChatStore:
     @new_draft.setter
     def new_draft(self, text: str) -> None:
         self._facts[_NEW_DRAFT] = text
-        if self._writer is not None:
-            self._writer.put_soon(0, lambda: Changes(facts={_NEW_DRAFT: self._facts[_NEW_DRAFT]}))
+        if self._file is not None:
+            self._file.put_soon(0, lambda: Changes(facts={_NEW_DRAFT: self._facts[_NEW_DRAFT]}))
 
     # ---- messages
 
@@ -140,9 +123,9 @@ class ChatStore:
         """Where all words of ``text`` stand, the newest first, one place for each chat. Any text will
         do. May be called from another thread; a later search ends an earlier one, which returns [].
         Raises ChatsError."""
-        if self._database is None:
+        if self._file is None or not self._file.reads:
             return self._search_memory(text, most)
-        return self._read(lambda database: database.search(parse_query(text), most), [])
+        return self._file.read(lambda database: database.search(parse_query(text), most)) or []
 
     # ---- keeping
 
@@ -167,13 +150,13 @@ class ChatStore:
 
     def keep_soon(self, chat: Chat, message: Message | None = None) -> None:
         """Write the chat, or this message of it that grows, within a second or so."""
-        if self._writer is None or chat.id not in self._chats:
+        if self._file is None or chat.id not in self._chats:
             return
         if message is None:
-            self._writer.put_soon(chat.id, lambda: Changes(chats={chat.id: chat_row(chat)}))
+            self._file.put_soon(chat.id, lambda: Changes(chats={chat.id: chat_row(chat)}))
         else:
             id, growing = message.id, message
-            self._writer.put_soon(id, lambda: Changes(messages={id: message_row(chat.id, growing)}))
+            self._file.put_soon(id, lambda: Changes(messages={id: message_row(chat.id, growing)}))
 
     def touch(self, chat: Chat) -> None:
         """Something was said in it: it moves to the top of the list."""
@@ -240,12 +223,12 @@ class ChatStore:
     @property
     def saves(self) -> bool:
         """There is a file to write to, be it one that cannot be written just now."""
-        return self._writer is not None
+        return self._file is not None and self._file.saves
 
     @property
     def saved(self) -> bool:
         """Everything is on disk."""
-        return self._writer is not None and self._writer.idle
+        return self._file is not None and self._file.idle
 
     def take_news(self) -> list[StoreNews]:
         """What happened since the last time. Call it from the thread that owns the chats."""
@@ -263,86 +246,46 @@ class ChatStore:
 
     def retry(self) -> None:
         """Try again to write what could not be written."""
-        if self._writer is not None:
-            self._writer.retry()
+        if self._file is not None:
+            self._file.retry()
 
     def flush(self, timeout: float = 10.0) -> bool:
         """Wait until everything is on disk; False when it is not by then."""
-        return self._writer is not None and self._writer.flush(timeout)
+        return self._file is not None and self._file.flush(timeout)
 
     def close(self) -> bool:
         """Write what is left and end; False when something could not be written."""
-        written = True
-        if self._writer is not None:
-            self._put(Changes(facts={_RUNNING: None}))
-            written = self._writer.close()
-            self._writer = None
-        if self._database is not None:
-            self._database.close()
-            self._database = None
-        return written
+        return self._file is None or self._file.close()
 
-    # ---- inside: opening
+    # ---- inside
 
-    def _open(self, path: Path) -> None:
+    def _load(self, file: ChatFile) -> None:
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._database, repaired = open_or_repair(path)
-            crashed = self._load(self._database)
-        except (ChatsError, OSError) as error:
-            self._go_without(path, error)
+            chats = file.read(Database.chats) or []
+            presets = file.read(Database.presets) or []
+            self._facts = file.read(Database.facts) or {}
+        except ChatsError as error:
+            log.warning("the list of chats cannot be read: %s", error.__cause__ or error)
+            self._tell(StoreNews(error.message))
             return
-        self._writer = Writer(self._write, self._saving_changed)
-        self._put(Changes(facts={_RUNNING: "1"}))
-        if repaired is not None:
-            self._repaired = True
-            self._tell(StoreNews(repaired.words))
-        self._recover()
-        self._writer.run_idle(self._look_after if not crashed else self._look_closely)
-
-    def _load(self, database: Database) -> bool:
-        """Read the lists; whether the program ended last time without closing the file."""
-        self._chats = {}
-        for id, data in database.chats():
+        for id, data in chats:
             chat = read_chat(id, data)
             if chat is not None:
                 self._chats[id] = chat
-        self._presets = {}
-        for name, data in database.presets():
+        for name, data in presets:
             preset = read_struct(data, Preset)
             if preset is not None:
                 self._presets[name] = msgspec.structs.replace(preset, name=name, own=True)
-        self._facts = database.facts()
-        return _RUNNING in self._facts
 
-    def _go_without(self, path: Path, failure: ChatsError | OSError) -> None:
-        """Nothing will be saved; what there is may still be read."""
-        log.warning("chats are kept in memory only: %s", failure.__cause__ or failure)
-        if isinstance(failure, ChatsError):
-            error = failure
-        else:
-            why = failure.strerror or str(failure)
-            error = ChatsError("read_only", f"Your chats cannot be opened: {why}.")
-        if self._database is not None:
-            self._database.close()
-            self._database = None
-        if error.kind == "read_only" and path.is_file():
-            try:
-                self._database = Database(path, read_only=True)
-                self._load(self._database)
-            except ChatsError as reading:
-                log.warning("nor can they be read: %s", reading.__cause__ or reading)
-                self._database = None
-        self.problem = error
-        self._tell(
-            StoreNews(f"{error.message} What you write now is kept until you close Slipstream.", error=error)
-        )
-
-    def _recover(self) -> None:
+    def _recover(self, file: ChatFile) -> None:
         """Answers that were being written when the program ended are marked so."""
-        assert self._database is not None
         changes = Changes()
-        for id, chat, parent, data in self._database.unfinished():
+        try:
+            unfinished = file.read(Database.unfinished) or []
+        except ChatsError as error:
+            log.warning("unfinished answers cannot be read: %s", error.__cause__ or error)
+            return
+        for id, chat, parent, data in unfinished:
             message = read_message(id, parent, data)
             if message is not None and chat in self._chats:
                 interrupt(message)
@@ -356,89 +299,14 @@ class ChatStore:
                 )
             )
 
-    def _look_after(self) -> None:
-        """What may be done in the background once after the start."""
-        database = self._database
-        if database is None:
-            return
-        try:
-            database.purge()
-            newest = next(iter(backups(database.path)), None)
-            if newest is None or self._clock() - newest.stat().st_mtime > BACKUP_AGE_S:
-                database.backup("backup")
-        except (ChatsError, OSError) as error:
-            log.info("the chats could not be looked after: %s", error)
-
-    def _look_closely(self) -> None:
-        """The same after a crash: a file that cannot be trusted is neither purged nor copied."""
-        database = self._database
-        if database is None:
-            return
-        try:
-            database.check()
-        except ChatsError as error:
-            if error.kind == "damaged":
-                self._repair(database)
-            return
-        self._look_after()
-
-    # ---- inside: reading and writing
-
-    def _read(self, ask: Callable[[Database], list], otherwise: list) -> list:  # type: ignore[type-arg]
-        database = self._database
-        if database is None:
-            return otherwise
-        try:
-            return ask(database)
-        except ChatsError as error:
-            if self._database is database and not (error.kind == "damaged" and self._repair(database)):
-                raise
-        # It was repaired, by this call or while it ran.
-        database = self._database
-        return ask(database) if database is not None else otherwise
-
-    def _write(self, changes: Changes) -> None:
-        """On the writer's thread."""
-        with self._database_lock:
-            database = self._database
-            if database is None:
-                raise ChatsError("damaged", "The file of your chats is damaged.")
-            try:
-                database.write(changes)
-            except ChatsError as error:
-                if error.kind != "damaged" or not self._repair(database):
-                    raise
-                assert self._database is not None
-                self._database.write(changes)
-
-    def _repair(self, damaged: Database) -> bool:
-        """Once for each start: what fails again is not the file's fault. Whether there is a good file
-        now."""
-        with self._database_lock:
-            if self._database is not damaged:
-                return self._database is not None
-            if self._repaired:
-                return False
-            self._repaired = True
-            damaged.close()
-            result: Repair
-            try:
-                self._database, result = repair(damaged.path)
-            except ChatsError as error:
-                self._database = None
-                self._tell(StoreNews(error.message, error=error))
-                return False
-        self._tell(StoreNews(result.words, reload=True))
-        return True
-
     def _reload(self) -> None:
         """After a repair: the list is what the new file has, and what is in memory beside."""
-        database = self._database
-        if database is None:
+        if self._file is None:
             return
         try:
-            saved = {id: read_chat(id, data) for id, data in database.chats()}
-        except ChatsError:
+            saved = {id: read_chat(id, data) for id, data in self._file.read(Database.chats) or ()}
+        except ChatsError as error:
+            log.warning("the list of chats cannot be read: %s", error.__cause__ or error)
             return
         for id, chat in saved.items():
             if chat is not None and id not in self._chats and id not in self._deleted:
@@ -450,7 +318,8 @@ class ChatStore:
 
     def _read_messages(self, chat_id: int) -> list[Message]:
         messages: list[Message] = []
-        for id, parent, data in self._read(lambda database: database.messages(chat_id), []):
+        rows = self._file.read(lambda database: database.messages(chat_id)) if self._file else None
+        for id, parent, data in rows or ():
             message = read_message(id, parent, data)
             if message is not None:
                 if message.in_progress:
@@ -462,7 +331,7 @@ class ChatStore:
         """Have it in memory; of those that were not looked at lately only what is not on disk stays."""
         self._held[chat.id] = self._conversations[chat.id] = conversation
         self._conversations.move_to_end(chat.id)
-        if self._writer is not None and self._writer.idle:
+        if self.saved:
             while len(self._conversations) > _KEPT_OPEN:
                 self._conversations.popitem(last=False)
 
@@ -472,20 +341,8 @@ class ChatStore:
             self._put(Changes(facts={name: value}))
 
     def _put(self, changes: Changes) -> None:
-        if self._writer is not None:
-            self._writer.put(changes)
-
-    def _saving_changed(self, error: ChatsError | None) -> None:
-        if error is None:
-            self._tell(StoreNews("Your chats are saved again.", saved=True))
-        else:
-            self._tell(
-                StoreNews(
-                    f"{error.message} What is on the screen is not saved yet; it is kept until you close "
-                    "Slipstream and tried again.",
-                    error=error,
-                )
-            )
+        if self._file is not None:
+            self._file.put(changes)
 
     def _tell(self, news: StoreNews) -> None:
         self._news.append(news)

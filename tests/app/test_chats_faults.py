@@ -249,14 +249,15 @@ def test_a_full_disk_keeps_what_is_on_the_screen_and_tries_again(
     store = ChatStore(path, on_news=lambda: told.append(None))
     before = make(store, "before")
     assert store.flush(30)
-    limited = store._database
+    assert store._file is not None
+    limited = store._file._database
     assert isinstance(limited, Limited)
     limited.limit(2)
     chat = make(store, *("x" * 20_000 for _ in range(20)), title="large")
     assert not store.flush(30)
     [news] = store.take_news()
     assert news.error is not None and news.error.kind == "disk_full"
-    assert "not saved" in news.text and store.problem is news.error
+    assert "not saved yet" in news.text and store.problem is news.error
     assert told
     # Nothing of the step is there, what was there before is, and all of it works on screen.
     assert [id for id, _ in limited.chats()] == [before.id]
@@ -276,8 +277,9 @@ def test_closing_on_a_full_disk_says_so(path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("app.chats.repair.Database", Limited)
     store = ChatStore(path)
     assert store.flush(30)
-    assert isinstance(store._database, Limited)
-    store._database.limit(0)
+    assert store._file is not None
+    assert isinstance(store._file._database, Limited)
+    store._file._database.limit(0)
     make(store, "x" * 100_000)
     assert not store.close()
 
@@ -469,14 +471,14 @@ def test_a_streaming_answer_is_written_seldom(path: Path, monkeypatch: pytest.Mo
     answer = conversation.add(Message(role="assistant", state="writing"))
     store.keep(chat, answer)
     assert store.flush(30)
-    assert store._database is not None
-    real = store._database.write
+    assert store._file is not None and store._file._database is not None
+    real = store._file._database.write
 
     def counted(changes: Changes) -> None:
         writes.append(changes)
         real(changes)
 
-    monkeypatch.setattr(store._database, "write", counted)
+    monkeypatch.setattr(store._file._database, "write", counted)
     for i in range(2000):
         answer.append(Piece(f"{i} "))
         store.keep_soon(chat, answer)
