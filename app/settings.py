@@ -384,7 +384,7 @@ class Settings(Struct, kw_only=True):
     ] = "system"
     font_family: Annotated[
         str,
-        setting("appearance", "Font", "For all but code; empty is the desktop's own.", control="font"),
+        setting("appearance", "Font", "For everything but code.", control="font"),
     ] = ""
     zoom: Annotated[
         int,

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
-from PySide6.QtCore import QTimer, Signal
+from PySide6.QtCore import QEvent, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QHideEvent
-from PySide6.QtWidgets import QLabel, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from app.declaration import Declared, declarations
 from app.protocol import ModelReport
@@ -277,7 +277,9 @@ class SettingsForm(QWidget):
         return [name for name, section in self.sections.items() if not section.isHidden()]
 
     def go_to(self, group: str) -> None:
-        """Bring a group to the top."""
+        """Bring a group to the top, also on a page that was shown only now."""
+        for widget in (self.window(), self, self.area, self.column):
+            QApplication.sendPostedEvents(widget, QEvent.Type.LayoutRequest)
         self.area.verticalScrollBar().setValue(self.sections[group].y())
 
     def _scrolled(self, value: int) -> None:

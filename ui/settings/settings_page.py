@@ -99,7 +99,7 @@ class SettingsPage(QWidget):
         form.addWidget(self.form, 1)
         body.addLayout(form, 1)
         below = self._below = QVBoxLayout()
-        below.setContentsMargins(16, 0, 16, 8)
+        below.setContentsMargins(16, 0, 16, 0)
         below.addWidget(self.undo)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)

@@ -12,7 +12,6 @@ from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QPushButton, QSizePolicy
 from app.declaration import Declared
 from ui.bidi import visible
 
-_LEAST_CHARACTERS = 16
 _PAD = 28
 
 
@@ -72,7 +71,7 @@ class FileChoice(QWidget):
 
     def _show_name(self) -> None:
         metrics = self.button.fontMetrics()
-        self.button.setMinimumWidth(metrics.averageCharWidth() * _LEAST_CHARACTERS + _PAD)
+        self.button.setMinimumWidth(metrics.horizontalAdvance(self._prompt) + _PAD + 1)
         name = visible(Path(self._path).name or self._path) if self._path else self._prompt
         room = max(self.button.width(), self.button.minimumWidth()) - _PAD
         text = metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, room)
