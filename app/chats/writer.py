@@ -57,8 +57,8 @@ class Writer:
         with self._condition:
             if not self._soon:
                 self._due = time.monotonic() + SOON_S
+                self._condition.notify_all()
             self._soon[id] = make
-            self._condition.notify_all()
 
     def run_idle(self, job: Callable[[], None]) -> None:
         """Run ``job`` on the thread when there is nothing to write. It must not raise."""
