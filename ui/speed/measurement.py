@@ -38,7 +38,8 @@ class Measurement(QObject):
         self._command = tuple(command)
         self._process: QProcess | None = None
         self._home: QTemporaryDir | None = None
-        self._errors = ""
+        self._unfinished = b""  # the beginning of a line
+        self._reason = ""  # the last line that told no progress
 
     @property
     def running(self) -> bool:
@@ -48,7 +49,7 @@ class Measurement(QObject):
         """``arguments`` go to the bench."""
         if self._process is not None:
             return
-        self._errors = ""
+        self._unfinished, self._reason = b"", ""
         # What a bench that is stopped leaves behind goes with this folder.
         self._home = QTemporaryDir()
         environment = QProcessEnvironment.systemEnvironment()
@@ -56,7 +57,7 @@ class Measurement(QObject):
             environment.insert(name, self._home.path())
         process = self._process = QProcess(self)
         process.setProcessEnvironment(environment)
-        process.readyReadStandardError.connect(self._read_errors)
+        process.readyReadStandardError.connect(lambda: self._read_errors())
         process.finished.connect(self._finished)
         process.errorOccurred.connect(self._broke)
         program, *rest = (*GUARD, *self._command, *arguments)
@@ -67,8 +68,15 @@ class Measurement(QObject):
         process = self._let_go()
         if process is None:
             return
-        process.finished.connect(process.deleteLater)
-        process.closeWriteChannel()
+        home, self._home = self._home, None
+
+        def ended() -> None:
+            if home is not None:
+                home.remove()
+            process.deleteLater()
+
+        process.finished.connect(ended)
+        process.closeWriteChannel()  # the guard's input ends, and with it the bench
         if wait and not process.waitForFinished(_END_MS):
             process.kill()
             process.waitForFinished(_END_MS)
@@ -80,19 +88,21 @@ class Measurement(QObject):
                 signal.disconnect()
         return process
 
-    def _read_errors(self) -> None:
+    def _read_errors(self, end: bytes = b"") -> None:
         if self._process is None:
             return
-        text = bytes(self._process.readAllStandardError().data()).decode("utf-8", "replace")
-        self._errors = (self._errors + text)[-8192:]
-        whole, newline, _ = text.rpartition("\n")
-        found = [match for line in whole.splitlines() if newline and (match := _PROGRESS.match(line))]
-        if found:
-            # The bench counts from 1 what it begins.
-            self.progressed.emit(int(found[-1][1]) - 1, int(found[-1][2]), found[-1][3])
+        text = self._unfinished + bytes(self._process.readAllStandardError().data()) + end
+        *lines, self._unfinished = text.split(b"\n")
+        for line in lines:
+            words = line.decode("utf-8", "replace").strip()
+            if match := _PROGRESS.match(words):
+                # The bench counts from 1 what it begins.
+                self.progressed.emit(int(match[1]) - 1, int(match[2]), match[3])
+            elif words:
+                self._reason = words.removeprefix("slipstream: ")
 
     def _finished(self, code: int, status: QProcess.ExitStatus) -> None:
-        self._read_errors()
+        self._read_errors(end=b"\n")
         process = self._let_go()
         if process is None:
             return
@@ -100,7 +110,7 @@ class Measurement(QObject):
         process.deleteLater()
         self._home = None
         if code != 0 or status != QProcess.ExitStatus.NormalExit:
-            self.failed.emit(self._reason(code))
+            self.failed.emit(self._reason or f"The measurement ended with code {code}.")
             return
         try:
             self.measured.emit(msgspec.json.decode(output, type=Outcome).rows)
@@ -111,8 +121,3 @@ class Measurement(QObject):
         if error == QProcess.ProcessError.FailedToStart and (process := self._let_go()) is not None:
             self.failed.emit(f"The measurement cannot be started: {process.errorString()}.")
             process.deleteLater()
-
-    def _reason(self, code: int) -> str:
-        """The last line that is no progress."""
-        lines = [line for line in self._errors.splitlines() if line.strip() and not _PROGRESS.match(line)]
-        return lines[-1].removeprefix("slipstream: ") if lines else f"The measurement ended with code {code}."
