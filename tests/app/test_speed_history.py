@@ -12,7 +12,14 @@ from pathlib import Path
 import pytest
 
 from app.protocol import Done, ModelReport
-from app.speed_history import HALF_LIFE, BackgroundHistory, KindHistory, SpeedHistory, SpeedHistoryError
+from app.speed_history import (
+    HALF_LIFE,
+    BackgroundHistory,
+    Figures,
+    KindHistory,
+    SpeedHistory,
+    SpeedHistoryError,
+)
 from drafting.statistics import DrafterCounts, Statistics
 
 PROSE = "It rained in the morning, and the boats stayed in the harbour until noon."
@@ -312,3 +319,35 @@ def test_in_the_background(history: SpeedHistory) -> None:
     assert len(set(threads)) == 1 and threads[0] is not threading.current_thread()
     background.record(model(), done())  # too late, and no error
     assert only(history).whole.ever.answers == 5
+
+
+def test_who_reads_in_the_background_sees_what_was_recorded_before(history: SpeedHistory) -> None:
+    background = BackgroundHistory(history)
+    assert background.read().result(20) == []
+    for _ in range(3):
+        background.record(model(), done())
+    (row,) = background.read().result(20)
+    assert row.whole.ever.answers == 3
+    assert background.forget(["another"]).result(20) == 0
+    assert background.forget([row.target.key]).result(20) == 3
+    assert background.read().result(20) == []
+    background.close()
+    assert background.read().cancelled() and background.forget().cancelled()
+
+
+def test_an_error_in_the_background_reaches_who_asked(path: Path, history: SpeedHistory) -> None:
+    history.record(model(), done())
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA user_version = 99")
+    db.close()
+    background = BackgroundHistory(history)
+    with pytest.raises(SpeedHistoryError, match="newer version"):
+        background.read().result(20)
+    background.close()
+
+
+def test_figures_add_up() -> None:
+    one, two = Figures(answers=1, tokens=10, verify_s=0.5), Figures(answers=2, tokens=30, verify_s=0.5)
+    total = one + two
+    assert (total.answers, total.tokens_per_second) == (3, 40.0)
+    assert sum((one, two), start=Figures()) == total

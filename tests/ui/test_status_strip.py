@@ -35,7 +35,16 @@ def test_nothing_moves_while_numbers_change(strip: StatusStrip, qtbot: QtBot) ->
         live.chunk(chunk(step, 4, 4 if step % 2 else 0, step * 0.05))
         strip.show_numbers(live, Settings(), READY, writing=True)
         qtbot.wait(0)
-        fields = (strip.speed, strip.acceptance, strip.per_pass, strip.drafter, strip.words)
+        fields = (
+            strip.speed,
+            strip.spark,
+            strip.speedup,
+            strip.acceptance,
+            strip.per_pass,
+            strip.drafter,
+            strip.words,
+            strip.more,
+        )
         places.append([field.geometry() for field in fields])
         assert strip.speed.fontMetrics().horizontalAdvance(strip.speed.text()) <= strip.speed.width()
     assert all(place == places[0] for place in places)
@@ -84,7 +93,8 @@ def test_a_drafter_that_does_not_fit_is_named_so(strip: StatusStrip) -> None:
 
 def test_each_number_explains_itself(strip: StatusStrip) -> None:
     strip.show_numbers(LiveNumbers(), Settings(), READY, writing=False)
-    for field in (strip.speed, strip.acceptance, strip.per_pass, strip.drafter):
+    fields = (strip.speed, strip.spark, strip.speedup, strip.acceptance, strip.per_pass, strip.drafter)
+    for field in (*fields, strip.more):
         assert field.toolTip().count(".") == 1 and field.toolTip().endswith(".")
 
 
@@ -94,3 +104,30 @@ def test_a_narrow_strip_keeps_speed_acceptance_and_words(strip: StatusStrip, qtb
     assert strip.speed.isVisible() and strip.acceptance.isVisible()
     assert not strip.per_pass.isVisible()
     qtbot.waitUntil(lambda: strip.words.text() == "Drafting off in settings")
+
+
+def test_the_speedup_and_the_bars_of_the_speed(strip: StatusStrip) -> None:
+    live = LiveNumbers()
+    live.started(started())
+    strip.show_numbers(live, Settings(), READY, writing=True)
+    assert (strip.speedup.text(), strip.spark.rates) == ("— plain", ())
+    for step in range(11):
+        live.chunk(replace(chunk(5, 4, 4, 3.0 + step * 0.25), speedup=1.0 + step / 10))
+    strip.show_numbers(live, Settings(), READY, writing=True)
+    assert strip.speedup.text() == "2.0x plain"
+    assert strip.speedup.accessibleName() == f"2.0x plain. {strip.speedup.toolTip()}"
+    # Half seconds of two passes each; the one that is running is no bar yet.
+    assert strip.spark.rates == (10.0, 20.0, 20.0, 20.0, 20.0)
+    assert "10 to 20 tokens per second" in strip.spark.accessibleName()
+
+
+def test_larger_text_has_room(strip: StatusStrip, theme: Theme) -> None:
+    widths = [field.width() for field in (strip.speed, strip.speedup, strip.drafter)]
+    height = strip.height()
+    theme.apply(Settings(theme="light", zoom=150))
+    assert all(
+        field.width() > width
+        for field, width in zip((strip.speed, strip.speedup, strip.drafter), widths, strict=True)
+    )
+    strip.show_numbers(LiveNumbers(), Settings(), READY, writing=False)
+    assert strip.speed.fontMetrics().height() + 8 <= strip.height() > height
