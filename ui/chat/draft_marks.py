@@ -19,7 +19,7 @@ from ui.speed.drafters import look
 from ui.speed.underline import ROOM, draw_underline
 
 # Strong enough to be seen, weak enough for text on it to keep its contrast (a test measures it).
-TINT_ALPHA = 38
+TINT_ALPHA = 26
 _BELOW = 2.5  # of the line, under the base line of the text
 
 

@@ -133,8 +133,9 @@ def _block(state: StateBlock, startLine: int, endLine: int, silent: bool) -> boo
             break
         line += 1
         lines.append(text)
-    closed = lines[-1].rstrip().endswith(closing)
-    if closing in lines[-1] and not closed:
+    last = lines[-1].rstrip()
+    closed = last.endswith(closing) and last.index(closing) == len(last) - 2
+    if closing in last and not closed:
         return False  # words follow: the rule for formulas in a sentence takes it
     if silent:
         # What comes before ends only where nothing that follows can take it back.

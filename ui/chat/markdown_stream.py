@@ -23,6 +23,7 @@ _OPEN_BRACKETS = 60  # the search for a link's end is quadratic in these
 
 _FENCE = re.compile(r"^( {0,3})(`{3,}(?=[^`\n]*$)|~{3,})([^\n]*)$")
 _ITEM_MARK = re.compile(r"^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+")
+_BLANK_LINES = re.compile(r"(?:[ \t]*\n)+")
 _ORDERED = re.compile(r"^[ ]*(\d{1,9})[.)]\s")
 
 
@@ -227,11 +228,11 @@ class MarkdownStream:
     # ---- everything else: the last block is read again until a next one begins
 
     def _read_blocks(self, changes: list[Change]) -> None:
+        if blank := _BLANK_LINES.match(self._tail):
+            self._drop(blank.end())
         if not self._tail.strip():
             if self._ended:
                 self._drop(len(self._tail))
-            elif "\n" in self._tail:
-                self._drop(self._tail.rfind("\n") + 1)
             changes.append(Live(()))
             return
         if self._items and self._leave_items(changes):
