@@ -7,13 +7,20 @@ from collections.abc import Sequence
 from drafting.history import common_prefix
 from drafting.target import Target
 
+_WORTH = 2  # tokens of another chat that may be lost for each token that need not be read
+
 
 class Slots:
-    """A request takes the slot that has most of its prompt already, and gives it back when it ends."""
+    """A request takes the slot that has most of its prompt already, and gives it back when it ends.
+
+    Unless what a slot has besides is worth more than that: all chats begin alike, with a template's
+    first words, and one that shares no more takes the slot that nobody asked for longest.
+    """
 
     def __init__(self, target: Target, count: int) -> None:
         self._target = target
-        self._kept: dict[int, Sequence[int]] = dict.fromkeys(range(count), ())  # of free ones
+        # Of free ones, the one first that was used longest ago.
+        self._kept: dict[int, Sequence[int]] = dict.fromkeys(range(count), ())
         self._read: dict[int, int] = {}  # tokens of them that exact mode has read as a prompt
 
     @property
@@ -30,6 +37,9 @@ class Slots:
         target = self._target
         shared = {slot: common_prefix(kept, tokens) for slot, kept in self._kept.items()}
         slot = max(shared, key=lambda s: shared[s])
+        lost = len(self._kept[slot]) - shared[slot]
+        if shared[slot] * _WORTH < lost:
+            slot = next(iter(self._kept))
         computed = min(shared[slot], len(tokens) - 1)
         read = self._read.pop(slot, 0)
         if exact:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import logging
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI, Request, Response
@@ -17,8 +18,6 @@ from app.server.guard import Application, Guard
 from app.server.routes import router
 from app.server.service import Service
 
-log = logging.getLogger(__name__)
-
 MOST_BYTES = 32 << 20
 
 
@@ -30,6 +29,8 @@ def application(
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
         service.port.attach()
+        # One look into the models' folder at a time.
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1, "server-files"))
         yield
         service.close()
 
