@@ -102,7 +102,7 @@ def test_renaming_is_not_disturbed_by_the_list_and_can_be_left(window: MainWindo
     window.session.controller.chats.pin(id_of(window, "two"), True)
     assert rows.is_renaming and editor.text() == "typed"
     qtbot.keyClick(editor, Qt.Key.Key_Escape)
-    assert titles(window) == ["# Pinned", "two", "# Today", "one"]
+    qtbot.waitUntil(lambda: titles(window) == ["# Pinned", "two", "# Today", "one"])
 
 
 def test_renaming_in_the_header(window: MainWindow, qtbot: QtBot) -> None:

@@ -17,7 +17,9 @@ from pytestqt.qtbot import QtBot
 
 from app.chats.message import Message
 from app.protocol import Piece
+from app.settings import Settings
 from drafting.statistics import Statistics
+from ui.chat.code_view import CodeView
 from ui.chat.message_list import MessageList, Place
 from ui.chat.prose_view import ProseView
 from ui.theme import Theme
@@ -338,3 +340,31 @@ def test_a_place_that_is_gone_is_the_end(messages: MessageList, qtbot: QtBot) ->
     messages.show_messages(chat_of(20), Place(12345, 0))
     settled(messages, qtbot)
     assert messages.following and at_end(messages)
+
+
+def test_larger_text_holds_for_all_of_a_message_at_once(
+    messages: MessageList, theme: Theme, qtbot: QtBot
+) -> None:
+    text = PARAGRAPH + "```python\nx = 1\n```\n"
+    messages.show_messages([answer(text, stats=Statistics())])
+    settled(messages, qtbot)
+    view = messages.views()[0]
+    assert view.footer is not None
+    footer = view.footer
+
+    def sizes() -> list[int]:
+        code = next(part for part in view.body.parts() if isinstance(part, CodeView))
+        return [
+            view.body.height(),
+            code.height(),
+            footer.height(),
+            footer._labels[0].fontMetrics().height(),
+            footer.again_button.width(),
+        ]
+
+    before = sizes()
+    theme.apply(Settings(theme="light", zoom=160))
+    qtbot.waitUntil(lambda: all(now > then * 1.2 for now, then in zip(sizes(), before, strict=True)))
+    assert footer.again_button.geometry().right() <= view.width() + 8
+    theme.apply(Settings(theme="light"))
+    qtbot.waitUntil(lambda: sizes() == before)

@@ -55,6 +55,7 @@ class AnswerBody(QWidget):
         self._theme = theme
         self._plain = plain
         self.setFont(font)
+        self._text_font = QFont(font)  # the widget's own has followed the window's before it is asked
         self._stream = MarkdownStream()
         self._source: list[str] = []
         self._drafted = DraftedText()
@@ -99,13 +100,13 @@ class AnswerBody(QWidget):
     def recolour(self) -> None:
         """Take the theme's colours and the size of its text."""
         font = QApplication.font()
-        resized = font != self.font()
+        resized = font != self._text_font
+        self._text_font = font
         self.setFont(font)
         for part in self._parts:
             if resized:
                 part.set_font(font)
-            else:
-                part.recolour()
+            part.recolour()
         if resized:
             self._dirty_from = 0
 

@@ -29,7 +29,7 @@ class BranchSwitcher(QWidget):
         self.after.clicked.connect(lambda: self.asked.emit(1))
         self._label = QLabel(self)
         self._label.setProperty("role", "small")
-        self._label.setFont(numbers_font(self.font()))
+        self.resize_text()
         self._label.setAlignment(Qt.AlignmentFlag.AlignCenter)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
@@ -50,6 +50,10 @@ class BranchSwitcher(QWidget):
         self.before.setEnabled(index > 0)
         self.after.setEnabled(index < count - 1)
         self.setVisible(count > 1)
+
+    def resize_text(self) -> None:
+        """Take the size of the window's text."""
+        self._label.setFont(numbers_font())
 
     def take_focus(self, towards: int) -> None:
         """To the button that was just pressed on another version, or the one that is left."""

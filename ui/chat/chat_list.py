@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from datetime import datetime
 
-from PySide6.QtCore import QModelIndex, QPoint, Qt, Signal
+from PySide6.QtCore import QModelIndex, QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QContextMenuEvent, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
     QAbstractItemDelegate,
@@ -121,15 +121,19 @@ class ChatList(QListView):
     # ---- what a person does
 
     def rename(self, chat: int) -> None:
-        """Let the title be typed over where it stands."""
+        """Let the title be typed over where it stands, if it can be seen."""
         index = self.rows.index_of(chat)
-        if index.isValid():
+        if index.isValid() and self.isVisible() and not self.is_renaming:
             self.scrollTo(index)
             self.setCurrentIndex(index)
             self.edit(index)
 
     def closeEditor(self, editor: QWidget, hint: QAbstractItemDelegate.EndEditHint) -> None:
         super().closeEditor(editor, hint)
+        if self._waiting is not None:  # not from here: Qt is still at it
+            QTimer.singleShot(0, self, self._show_waiting)
+
+    def _show_waiting(self) -> None:
         if self._waiting is not None:
             self.show_chats(*self._waiting)
 

@@ -92,7 +92,7 @@ class MessageFooter(QWidget):
             return
         for index, (text, help) in enumerate(numbers.footer(message.stats)):
             label = QLabel(f" · {text}" if index else text, self)
-            label.setFont(numbers_font(self.font()))
+            label.setFont(numbers_font())
             label.setProperty("role", "small")
             label.setToolTip(help)
             label.setAccessibleName(f"{text}. {help}")
@@ -105,6 +105,11 @@ class MessageFooter(QWidget):
         on_a_number = any(label.geometry().contains(at) for label in self._labels)
         if event.button() == Qt.MouseButton.LeftButton and on_a_number:
             self.acted.emit("speed")
+
+    def resize_text(self) -> None:
+        """Take the size of the window's text."""
+        for label in self._labels:
+            label.setFont(numbers_font())
 
     def fit(self, width: int) -> int:
         buttons = [

@@ -378,6 +378,13 @@ class MessageList(QScrollArea):
     def _measure(self) -> int:
         return max(120, min(measures.MEASURE, self.width() - 2 * _MARGIN))
 
+    def _lay_out_all(self, place: Place | None) -> None:
+        """Anew, with the reader at ``place``."""
+        self._tops.clear()
+        self._lay_out(0)
+        if place is not None:
+            self._show_place(place)
+
     def _lay_out(self, first: int) -> None:
         """Place the views from ``first`` on; what is above does not move."""
         width = self._measure()
@@ -408,11 +415,7 @@ class MessageList(QScrollArea):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        place = self.place()
-        self._tops.clear()
-        self._lay_out(0)
-        if place is not None and event.size().width() != event.oldSize().width():
-            self._show_place(place)
+        self._lay_out_all(self.place() if event.size().width() != event.oldSize().width() else None)
         self._maybe_build()
         size = self.jump.sizeHint()
         self.jump.setGeometry(

@@ -215,6 +215,9 @@ class MessageView(QWidget):
         self.body.recolour()
         if self.thoughts is not None:
             self.thoughts.recolour()
+        if self.footer is not None:
+            self.footer.resize_text()
+        self.switcher.resize_text()
         self.update()
 
     # ---- size
