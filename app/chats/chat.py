@@ -12,7 +12,7 @@ from app.chats.sampling import SamplingChoice
 from app.chats.titles import NO_TITLE, title_of
 
 
-class Chat(Struct, kw_only=True, eq=False):
+class Chat(Struct, kw_only=True, omit_defaults=True, eq=False):
     """``title`` is what a person gave it where ``title_given``, else what its first message says.
 
     ``system_prompt`` and ``sampling`` hold for this chat instead of the settings (None, or values

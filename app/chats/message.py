@@ -38,7 +38,7 @@ class RequestSettings(Struct, frozen=True, kw_only=True):
     preset: str | None = None
 
 
-class Message(Struct, kw_only=True, eq=False):
+class Message(Struct, kw_only=True, omit_defaults=True, eq=False):
     """What was said. ``pieces`` keep who drafted which text; equal neighbours are joined.
 
     ``parent`` is the message it follows, None for a first one. ``problem`` is why an answer is

@@ -23,10 +23,7 @@ def _first(db: sqlite3.Connection) -> None:
         "CREATE INDEX messages_in_progress ON messages (id) WHERE state IN ('waiting', 'reading', 'writing')"
     )
     for table in ("chat_text", "message_text"):  # rowid: the id in chats or messages
-        db.execute(
-            f"CREATE VIRTUAL TABLE {table} USING fts5(text, tokenize='unicode61 remove_diacritics 2', "
-            "prefix='1 2 3')"
-        )
+        db.execute(f"CREATE VIRTUAL TABLE {table} USING fts5(text, tokenize='unicode61 remove_diacritics 2')")
     db.execute("CREATE TABLE presets (name TEXT PRIMARY KEY, data TEXT NOT NULL) WITHOUT ROWID")
     db.execute("CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID")
 
