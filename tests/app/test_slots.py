@@ -17,7 +17,7 @@ def slots() -> Slots:
 
 def use(slots: Slots, tokens: list[int]) -> int:
     slot, _ = slots.take(tokens, False)
-    slots._target.kv[slot] = tokens  # type: ignore[attr-defined]  as the loop would fill it
+    slots._target.kv[slot] = list(tokens)  # type: ignore[attr-defined]  as the loop would fill it
     slots.give_back(slot, tokens)
     return slot
 
