@@ -63,6 +63,15 @@ class AnswerSeries:
             self._halve()
         self.points.append(point)
 
+    def thinned(self, most: int) -> list[Point]:
+        """At most so many points (and the last) that stand for all: those that are there stay until there
+        are twice as many."""
+        step = 1
+        while len(self.points) > most * step:
+            step *= 2
+        last = self.points[-1:] if (len(self.points) - 1) % step else []
+        return [*self.points[::step], *last]
+
     def at(self, tokens: float) -> Point | None:
         """The point that this place of the answer belongs to, None where there are none."""
         if not self.points:

@@ -19,6 +19,7 @@ from ui.theme import Theme
 from ui.widgets.quiet_button import QuietButton
 
 REFRESH_MS = 100
+_MOST_DRAWN = 320  # a curve is about so many pixels wide
 EMPTY = "Send a message: how fast the answer is written, and who drafted it, is shown here."
 NO_CURVES = "The curves of an answer are kept until the next one begins."
 
@@ -228,13 +229,14 @@ class SpeedPanel(QFrame):
 
     def _show_curves(self) -> None:
         points = self._live.series.points
-        ends = [point.end for point in points]
+        drawn = self._live.series.thinned(_MOST_DRAWN)
+        ends = [point.end for point in drawn]
         for curve, value, shown in (
             (self.speed, _speed, numbers.speed),
             (self.acceptance, _acceptance, numbers.percent),
             (self.draft_length, _draft_length, numbers.per_pass),
         ):
-            values = [value(point) for point in points]
+            values = [value(point) for point in drawn]
             curve.show_values(ends, values)
             curve.tell(shown(values[-1] if values else None), answer_words.course_words(points, value, shown))
 

@@ -90,3 +90,18 @@ def test_a_clock_that_steps_back_starts_the_window_anew() -> None:
     assert series.points[-1].speed == pytest.approx(20.0)
     series.clear()
     assert series.points == [] and series.passes == 0
+
+
+def test_what_is_drawn_stays_where_it_is() -> None:
+    series = AnswerSeries()
+    assert series.thinned(8) == []
+    before: list[int] = []
+    changes = 0
+    for step in range(200):
+        series.add(chunk(1, 0, 0, step * 0.1))
+        drawn = series.thinned(8)
+        assert len(drawn) <= 9 and drawn[-1] is series.points[-1] and drawn[0] is series.points[0]
+        places = [point.first for point in drawn]
+        changes += places[: len(before) - 1] != before[:-1]
+        before = places
+    assert changes == 5, "each time there are twice as many"
