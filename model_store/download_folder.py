@@ -15,12 +15,11 @@ from filelock import FileLock, Timeout
 
 from model_store.download_job import FileRecord, JobRecord
 from model_store.files import write_atomically
-from model_store.local_path import HIDDEN, same_place
+from model_store.local_path import HIDDEN, JOB, same_place
 from model_store.part_file import BAD, LOCK, NEW, PART, STATE, PartFile
 
 log = logging.getLogger(__name__)
-_JOB = ".job"
-_OWN_SUFFIXES = frozenset({PART, STATE, BAD, LOCK, NEW, _JOB})
+_OWN_SUFFIXES = frozenset({PART, STATE, BAD, LOCK, NEW, JOB})
 _YOUNG_S = 60.0  # seconds in which another program may be about to use what it just made
 
 
@@ -52,11 +51,11 @@ class DownloadFolder:
 
     def write(self, record: JobRecord) -> None:
         """Raises OSError. Only the holder of the job's lock may."""
-        write_atomically(self.path / f"{record.id}{_JOB}", msgspec.json.encode(record))
+        write_atomically(self.path / f"{record.id}{JOB}", msgspec.json.encode(record))
 
     def read(self, job_id: str) -> JobRecord | None:
         """The record of a job; None for one that has ended, and for a damaged one, which is nobody's."""
-        path = self.path / f"{job_id}{_JOB}"
+        path = self.path / f"{job_id}{JOB}"
         try:
             return msgspec.json.decode(path.read_bytes(), type=JobRecord)
         except FileNotFoundError:
@@ -67,15 +66,15 @@ class DownloadFolder:
 
     def records(self) -> list[JobRecord]:
         """Of all programs' jobs, the oldest first."""
-        found = (self.read(path.stem) for path in sorted(self.path.glob(f"*{_JOB}")))
+        found = (self.read(path.stem) for path in sorted(self.path.glob(f"*{JOB}")))
         return [record for record in found if record is not None]
 
     def has(self, job_id: str) -> bool:
-        return (self.path / f"{job_id}{_JOB}").exists()
+        return (self.path / f"{job_id}{JOB}").exists()
 
     def forget(self, job_id: str) -> None:
         """Delete the record of a job. Raises OSError."""
-        (self.path / f"{job_id}{_JOB}").unlink(missing_ok=True)
+        (self.path / f"{job_id}{JOB}").unlink(missing_ok=True)
 
     def discard_parts(self, records: tuple[FileRecord, ...]) -> None:
         """Delete what there is of these files, unless another job wants it or a program writes it.

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 HIDDEN = ".slipstream"
 """The folder in the models folder where the store keeps manifests and unfinished downloads."""
+JOB = ".job"
+"""How the name of an unfinished download's record ends."""
 
 _MAX_FOLDERS = 4  # in a repository: with owner and name, as deep as the library looks
 _MAX_BYTES = 180  # of a name, as UTF-8: leaves room for suffixes, and for the folders before it on Windows
@@ -20,6 +22,11 @@ _SPLIT = re.compile(r"-\d{5}-of-\d{5}$")
 
 class UnsafePathError(Exception):
     """A repository names a file by a path that is none below it; the text is for the person."""
+
+
+def has_unfinished(models: Path) -> bool:
+    """Whether a program has left a download in this models folder, or is at it."""
+    return next((models / HIDDEN / "downloads").glob(f"*{JOB}"), None) is not None
 
 
 def local_path(repo: str, path: str) -> PurePosixPath:

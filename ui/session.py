@@ -78,6 +78,9 @@ class Session(QObject):
         self.models = StoreBridge(self._open_store, self)
         self.downloads = Downloads(self.models, lambda: self.settings, self)
         self.downloads.arrived.connect(lambda _: self.library.refresh())
+        self.library.listed.connect(
+            lambda: self.downloads.go_on(self.models_folder()), Qt.ConnectionType.SingleShotConnection
+        )
         self.idle = IdleUnload(self)
         set_offline(settings.offline)
 

@@ -247,7 +247,7 @@ def test_pause_resume_and_cancel(make_window: MakeWindow, qtbot: QtBot, hub: Loc
     click(qtbot, row.cancel)
     qtbot.waitUntil(lambda: not page.downloads.rows, timeout=WAIT)
     assert card.button.text() == "Get"
-    assert not list(models().rglob("Tiny-Q4_0*")), "what is unfinished is deleted"
+    qtbot.waitUntil(lambda: not list(models().rglob("Tiny-Q4_0*")), timeout=WAIT)  # nothing is left of it
 
 
 def test_closing_the_window_keeps_the_download_for_the_next_one(
@@ -255,17 +255,22 @@ def test_closing_the_window_keeps_the_download_for_the_next_one(
 ) -> None:
     slow_down(hub, 0.2)
     window = make_window()
-    card = looked_up(page_of(window), qtbot)
-    click(qtbot, card.button)
-    qtbot.waitUntil(lambda: card.bar.value() > 50, timeout=WAIT)
+    first = page_of(window)
+    click(qtbot, looked_up(first, qtbot).button)
+    qtbot.waitUntil(lambda: bool(first.downloads.rows), timeout=WAIT)
+    [row] = first.downloads.rows.values()
+    qtbot.waitUntil(lambda: row.job.files[0].received > 0, timeout=WAIT)
+    window.show_page(CHATS)
     window.close()
     folder = models() / HIDDEN / "downloads"
     assert [path.suffix for path in folder.glob("*.job")] == [".job"]
     assert sum(path.stat().st_size for path in folder.glob("*.part")) > 0
     slow_down(hub, 0.0)
-    page = page_of(make_window())
-    qtbot.waitUntil(lambda: bool(page.downloads.rows), timeout=WAIT)
+    again = make_window()
     path = models() / "someone/Tiny-Llama-GGUF/Tiny-Q4_0.gguf"
+    qtbot.waitUntil(path.exists, timeout=WAIT)
+    assert again.shown == CHATS, "it goes on by itself"
+    page = page_of(again)
     assert "EAGLE-3" in facts(ready_card(page, qtbot, path))
 
 

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVB
 
 from ui.models.card_view import CardView
 from ui.models.model_card import ModelCard
-from ui.theme import Theme
+from ui.theme import Theme, scaled_px
 
 _CARD_PX = 400  # the least width of a card where there are several beside each other
 _MOST_COLUMNS = 3
@@ -58,6 +58,7 @@ class CardGroup(QWidget):
         self.more = QPushButton(self)
         self.more.clicked.connect(self._show_more)
         self.more.setVisible(False)
+        theme.changed.connect(self._count_columns)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
@@ -99,7 +100,11 @@ class CardGroup(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        columns = max(1, min(_MOST_COLUMNS, self.width() // _CARD_PX))
+        self._count_columns()
+
+    def _count_columns(self) -> None:
+        least = scaled_px(_CARD_PX, self._theme.measures.zoom)
+        columns = max(1, min(_MOST_COLUMNS, self.width() // least))
         if columns != self._columns:
             self._columns = columns
             self._place()
@@ -147,3 +152,9 @@ class CardGroup(QWidget):
         self._arrange()
         if len(self.shown) > first_new:
             self.cards[self.shown[first_new]].button.setFocus()
+
+
+def _more_words(left: int, some: bool) -> str:
+    if not some:
+        return "Show them"
+    return f"Show {_MORE} more of {left:,}" if left > _MORE else f"Show {left} more"

@@ -42,7 +42,7 @@ _LOOK_UP_HELP = (
 )
 _KEPT = "What has come is kept."
 _STATE_WORDS = {
-    "waiting": "waiting for its turn",
+    "waiting": "waiting",
     "paused": "paused",
     "failed": "stopped",
     "complete": "here",
@@ -207,7 +207,7 @@ def job_words(job: JobProgress) -> tuple[str, str, str]:
         return amount, _STATE_WORDS[job.state], ""
     phases = {file.phase for file in job.files}
     if "elsewhere" in phases:
-        return amount, "another program downloads it", ""
+        return amount, "another program", ""
     if "checking" in phases and "downloading" not in phases:
         return amount, "checking", ""
     if "retrying" in phases and "downloading" not in phases:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
 from app.settings import Settings
+from model_store.local_path import has_unfinished
 from ui.models.store_bridge import StoreBridge
 
 if TYPE_CHECKING:
@@ -60,6 +62,10 @@ class Downloads(QObject):
         bridge.job_changed.connect(self._take)
 
     # ---- what a person does
+
+    def go_on(self, models: Path) -> None:
+        """Start if there is something left in that folder; else the store need not be opened."""
+        self._bridge.work_out(lambda: has_unfinished(models), lambda some: self.start() if some else None)
 
     def start(self) -> None:
         """Go on with what earlier programs have left."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
@@ -30,8 +31,9 @@ if TYPE_CHECKING:
 _STEPS = 1000
 _MOST_ROWS = 3  # that are seen without scrolling
 _ICONS: dict[Action, str] = {"pause": "pause", "resume": "play", "retry": "again"}
+_REST_PX = 260  # name, bar and buttons at their least
 # What takes most room in each column.
-_WIDEST = ("888.8 MB of 888.8 GB", "another program downloads it", "888 min left")
+_WIDEST = ("888.8 MB of 888.8 GB", "another program", "888 min left")
 
 
 class DownloadsBar(QFrame):
@@ -102,7 +104,7 @@ class DownloadRow(QWidget):
         self.bar = QProgressBar(self)
         self.bar.setTextVisible(False)
         self.bar.setRange(0, _STEPS)
-        self.bar.setMinimumWidth(80)
+        self.bar.setMinimumWidth(40)
         self.amount, self.rate, self.left = (self._number() for _ in _WIDEST)
         self.button = QuietButton(theme, "pause", "", self)
         self.button.clicked.connect(self._act)
@@ -127,6 +129,12 @@ class DownloadRow(QWidget):
         self._fonts()
         theme.changed.connect(self._fonts)
         self.show_job(job)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        numbers = self.amount.width() + self.rate.width() + self.left.width()
+        self.left.setVisible(self.width() > numbers + _REST_PX)
+        self.amount.setVisible(self.width() > self.amount.width() + self.rate.width() + _REST_PX)
 
     def show_job(self, job: JobProgress) -> None:
         self.job = job

@@ -85,8 +85,8 @@ class ModelCard(QFrame):
 
     def _build(self) -> None:
         self.title = ElidedLabel(role="section")
-        self.tag = QLabel(self)
-        self.tag.setProperty("role", "small")
+        self.tag = ElidedLabel(role="small")
+        self.tag.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.mark = FitMark(self._theme, self)
         head = QHBoxLayout()
         head.setSpacing(8)
@@ -167,7 +167,7 @@ class ModelCard(QFrame):
     def _show(self, view: CardView) -> None:
         self.setAccessibleName(view.title)
         self.title.say(view.title)
-        self.tag.setText(view.tag)
+        self.tag.say(view.tag)
         self.tag.setVisible(bool(view.tag))
         self.mark.show_mark(view.mark)
         self.line.say(view.line)
