@@ -254,10 +254,8 @@ class MessageList(QScrollArea):
         place = self.place()
         for view in self._views:
             view.recolour()
-        self._tops.clear()
-        self._lay_out(0)
-        if place is not None:
-            self._show_place(place)
+        # Buttons learn of another size of text only after this.
+        QTimer.singleShot(0, self, lambda: self._lay_out_all(place))
 
     # ---- messages above and below on demand
 
