@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QApplication, QMessageBox
 
 from app.engine_client import WORKER_COMMAND
 from app.program_log import start_logging
-from app.run_marker import Run, RunMarker
+from app.run_marker import RunMarker
 from app.settings import SettingsFile
 from ui.icons import app_icon
 from ui.main_window import MainWindow
@@ -47,9 +47,8 @@ def main(arguments: Sequence[str] | None = None, engine_command: Sequence[str] =
     guard = CrashGuard()
     guard.install()
     marker = RunMarker()
-    last = marker.begin()
     try:
-        return _run(application, instance, guard, wanted, last, engine_command)
+        return _run(application, instance, guard, wanted, marker, engine_command)
     finally:
         instance.close()
         marker.end()
@@ -64,7 +63,7 @@ def _run(
     instance: SingleInstance,
     guard: CrashGuard,
     wanted: Opening,
-    last: Run | None,
+    marker: RunMarker,
     engine_command: Sequence[str],
 ) -> int:
     settings_file = SettingsFile()
@@ -74,6 +73,7 @@ def _run(
     window = MainWindow(theme, settings_file, settings, engine_command)
     guard.failed.connect(window.session.noticed)
     signals = _Signals(window)
+    last = marker.begin()
     application.commitDataRequest.connect(lambda _: window.end_with_session())
 
     def when_seen() -> None:

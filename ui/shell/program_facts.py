@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import Struct
@@ -84,7 +85,6 @@ class ProgramFacts(QObject):
         """The diagnostic report. Reads the logs; no word of a chat is in it."""
         session = self._session
         hello = self.hello
-        conversation = session.controller.conversation
         return report(
             Facts(
                 version=version(),
@@ -104,13 +104,21 @@ class ProgramFacts(QObject):
                         ("Crashes", crash_log()),
                     )
                 ),
-                private=(
-                    session.settings.system_prompt,
-                    *(message.text for message in conversation.messages),
-                    *(message.reasoning for message in conversation.messages),
-                ),
+                private=tuple(self._private()),
             )
         )
+
+    def _private(self) -> Iterator[str]:
+        """What a person wrote or was told, as far as it is in memory."""
+        session = self._session
+        yield session.settings.system_prompt
+        for message in session.controller.conversation.everything:
+            yield message.text
+            yield message.reasoning
+        for chat in (session.controller.chat, *session.store.chats()):
+            yield chat.title
+            yield chat.draft
+            yield chat.system_prompt or ""
 
     def _device(self) -> str:
         devices = self.hello.devices if self.hello else ()

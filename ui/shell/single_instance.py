@@ -48,7 +48,7 @@ class SingleInstance(QObject):
             log.warning("the lock of the window cannot be taken: %s", error)
         return True
 
-    def first(self, opening: Opening, patience_s: float = 5.0) -> bool | None:
+    def first(self, opening: Opening, patience_s: float = 10.0) -> bool | None:
         """True: this instance is the one that runs. False: another one took ``opening``. None: another
         one holds the lock, but did not answer for ``patience_s`` seconds.
 
