@@ -3,11 +3,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 ARGS ?=
 
-.PHONY: help setup run test golden screenshots lint clean
+.PHONY: help setup run serve test golden screenshots lint clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'make run      set up, then open the window; ARGS="..." goes to slipstream'
+	@echo 'make serve    set up, then answer other programs at localhost:1337; ARGS="..." goes to slipstream serve'
 	@echo 'make test     set up, then run all checks and tests; ARGS="..." goes to pytest'
 	@echo 'make golden   set up, then compare drafted with plain answers in full: hours; ARGS="..."'
 	@echo 'make screenshots  set up, then take pictures of the window, for the README too; ARGS="FOLDER"'
@@ -21,6 +22,10 @@ setup:
 run:
 	@$(PYTHON) packaging/setup_env.py run -- $(firstword $(ARGS))
 	@$(BIN)/slipstream $(ARGS)
+
+serve:
+	@$(PYTHON) packaging/setup_env.py setup
+	@$(BIN)/slipstream serve $(ARGS)
 
 test:
 	@$(PYTHON) packaging/setup_env.py test
