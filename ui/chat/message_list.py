@@ -8,14 +8,14 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QKeyEvent, QResizeEvent, QWheelEvent
-from PySide6.QtWidgets import QAbstractSlider, QPushButton, QScrollArea, QWidget
+from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import QWidget
 
 from app.chats.message import Message
 from app.protocol import Piece
 from ui import theme as measures
+from ui.chat.following_area import FollowingArea
 from ui.chat.message_view import MessageView
-from ui.icons import icon
 from ui.theme import Theme
 from ui.widgets.cards import ProblemCard
 
@@ -40,7 +40,7 @@ def _only_version(message: Message) -> tuple[int, int]:
     return 0, 1
 
 
-class MessageList(QScrollArea):
+class MessageList(FollowingArea):
     """Shows messages, of which only those near the reader are built. ``message_acted`` carries a
     Message and what was asked for it, ``switched`` one and the way to another version of it;
     ``acted`` what was chosen on the card at the end."""
@@ -48,41 +48,27 @@ class MessageList(QScrollArea):
     message_acted = Signal(object, str)
     switched = Signal(object, int)
     acted = Signal(str)
-    following_changed = Signal(bool)
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._theme = theme
+        super().__init__(theme, parent)
         self._versions: Callable[[Message], tuple[int, int]] = _only_version
         self._older: list[Message] = []
         self._views: list[MessageView] = []
         self._newer: list[Message] = []  # the next one last
         self._tops: list[int] = []
         self._card: ProblemCard | None = None
-        self._following = True
         self._awaited: Place | None = None  # what was opened, while text near it is still being built
         self._drafts_shown = False
         self._column = QWidget(self)
         self._column.setObjectName("messages")
         self.setWidget(self._column)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName("Messages")
-        self.jump = QPushButton("Jump to latest", self)
-        self.jump.setProperty("look", "jump")
-        self.jump.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.jump.hide()
-        self.jump.clicked.connect(self.follow)
-        bar = self.verticalScrollBar()
-        bar.actionTriggered.connect(self._bar_moved)
-        bar.valueChanged.connect(self._scrolled)
-        bar.setSingleStep(24)
+        self.verticalScrollBar().valueChanged.connect(self._maybe_build)
         self._build_timer = QTimer(self)
         self._build_timer.setSingleShot(True)
         self._build_timer.setInterval(0)
         self._build_timer.timeout.connect(self._build_near)
         theme.changed.connect(self._recolour)
-        self._recolour()
 
     # ---- content
 
@@ -102,10 +88,10 @@ class MessageList(QScrollArea):
         if place is not None:
             at = next((i for i, message in enumerate(messages) if message.id == place.message), None)
         if at is None or place is None:
-            self._set_following(True)
+            self.set_following(True)
             self._build_older(until_full=True)
             return
-        self._set_following(False)
+        self.set_following(False)
         self._older, self._newer = list(messages[:at]), list(reversed(messages[at:]))
         self._awaited = place
         self._build_newer(until_full=True)
@@ -130,7 +116,7 @@ class MessageList(QScrollArea):
 
     def place(self) -> Place | None:
         """Where the reader is; None at the end."""
-        if self._following or not self._views:
+        if self.following or not self._views:
             return None
         value = self.verticalScrollBar().value()
         index = max(0, bisect.bisect_right(self._tops, value) - 1)
@@ -147,11 +133,11 @@ class MessageList(QScrollArea):
         if message.role == "user" and self._newer:
             self._go_to_end()
         elif message.role == "user":
-            self._set_following(True)
+            self.set_following(True)
         if self._newer:
             self._newer.insert(0, message)
             return
-        if self._following:
+        if self.following:
             self._put_away_above()
         if self._views:
             self._views[-1].set_last(False)
@@ -211,7 +197,7 @@ class MessageList(QScrollArea):
             card.show()
             if self._newer:
                 self._go_to_end()
-            self._set_following(True)
+            self.set_following(True)
         self._lay_out(len(self._views))
 
     def problem_card(self) -> ProblemCard | None:
@@ -223,8 +209,8 @@ class MessageList(QScrollArea):
         view.set_place(*self._versions(message))
         view.show_drafts(self._drafts_shown)
         view.grown.connect(lambda: self._grown(view))
-        view.selected.connect(self._stop_following)
-        view.thoughts_toggled.connect(self._stop_following)
+        view.selected.connect(self.stop_following)
+        view.thoughts_toggled.connect(self.stop_following)
         view.acted.connect(lambda action: self.message_acted.emit(message, action))
         view.switched.connect(lambda step: self.switched.emit(message, step))
         view.show()
@@ -241,7 +227,7 @@ class MessageList(QScrollArea):
         index = self._views.index(view)
         bar = self.verticalScrollBar()
         before = view.height()
-        above = not self._following and self._tops[index] + before <= bar.value()
+        above = not self.following and self._tops[index] + before <= bar.value()
         self._lay_out(index)
         if self._awaited is not None:
             self._hold_place()
@@ -250,7 +236,6 @@ class MessageList(QScrollArea):
 
     def _recolour(self) -> None:
         """The theme's colours are others now, or its text has another size."""
-        self.jump.setIcon(icon("down", self._theme.tokens.text))
         place = self.place()
         for view in self._views:
             view.recolour()
@@ -290,7 +275,7 @@ class MessageList(QScrollArea):
         self._views[:0] = added
         self._tops.clear()
         self._lay_out(0)
-        if not self._following:
+        if not self.following:
             bar.setValue(self._height() - from_bottom)
         self._put_away_below()
         self._maybe_build()
@@ -327,7 +312,7 @@ class MessageList(QScrollArea):
     def _put_away_above(self) -> None:
         """Give back the memory of messages far above, which can be built again."""
         spare = len(self._views) - _KEPT
-        if not self._following:
+        if not self.following:
             far = self.verticalScrollBar().value() - 3 * _NEAR
             spare = min(spare, bisect.bisect_left(self._tops, far) - 1)
         if spare <= 0:
@@ -340,12 +325,12 @@ class MessageList(QScrollArea):
             self._drop(view)
         self._tops.clear()
         self._lay_out(0)
-        if not self._following:
+        if not self.following:
             bar.setValue(self._height() - from_bottom)
 
     def _put_away_below(self) -> None:
         """The same for messages far below, while the reader goes up."""
-        if self._following or len(self._views) <= _KEPT:
+        if self.following or len(self._views) <= _KEPT:
             return
         far = self.verticalScrollBar().value() + self.viewport().height() + 3 * _NEAR
         keep = max(_KEPT, bisect.bisect_right(self._tops, far))
@@ -408,88 +393,34 @@ class MessageList(QScrollArea):
         size = (self.viewport().width(), max(y, self.viewport().height()))
         if (self._column.width(), self._column.height()) != size:
             self._column.resize(*size)
-        if self._following:
-            self._to_end()
+        if self.following:
+            self.to_end()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._lay_out_all(self.place() if event.size().width() != event.oldSize().width() else None)
         self._maybe_build()
-        size = self.jump.sizeHint()
-        self.jump.setGeometry(
-            (self.width() - size.width()) // 2,
-            self.height() - size.height() - 12,
-            size.width(),
-            size.height(),
-        )
 
     # ---- following
-
-    @property
-    def following(self) -> bool:
-        return self._following
 
     def follow(self) -> None:
         """Go to the end and stay there while text comes."""
         if self._newer:
             self._go_to_end()
-        self._set_following(True)
-        self._to_end()
+        super().follow()
 
-    def _to_end(self) -> None:
-        bar = self.verticalScrollBar()
-        bar.setValue(bar.maximum())
+    def has_more_below(self) -> bool:
+        return bool(self._newer)
 
-    def _set_following(self, following: bool) -> None:
-        if following != self._following:
-            self._following = following
-            self.following_changed.emit(following)
-        self.jump.setVisible(not following)
-        if not following:
-            self.jump.raise_()
+    def has_more_above(self) -> bool:
+        return bool(self._older)
 
-    def _stop_following(self) -> None:
-        if self.verticalScrollBar().maximum() > 0 or self._older:
-            self._set_following(False)
-
-    def _scrolled(self) -> None:
-        self._maybe_build()
-
-    def _bar_moved(self, action: int) -> None:
-        """The reader moved the bar itself: down to the end follows again, up stops following."""
+    def reader_moved(self) -> None:
         self._awaited = None
-        bar = self.verticalScrollBar()
-        if bar.sliderPosition() >= bar.maximum() and not self._newer:
-            self._set_following(True)
-        elif bar.sliderPosition() < bar.value() or action == QAbstractSlider.SliderAction.SliderMove.value:
-            self._stop_following()
-
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        self._awaited = None
-        bar = self.verticalScrollBar()
-        if event.angleDelta().y() > 0:
-            self._stop_following()
-        super().wheelEvent(event)
-        if event.angleDelta().y() < 0 and bar.value() >= bar.maximum() and not self._newer:
-            self._set_following(True)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        bar = self.verticalScrollBar()
-        action = {
-            Qt.Key.Key_Up: QAbstractSlider.SliderAction.SliderSingleStepSub,
-            Qt.Key.Key_PageUp: QAbstractSlider.SliderAction.SliderPageStepSub,
-            Qt.Key.Key_Home: QAbstractSlider.SliderAction.SliderToMinimum,
-            Qt.Key.Key_Down: QAbstractSlider.SliderAction.SliderSingleStepAdd,
-            Qt.Key.Key_PageDown: QAbstractSlider.SliderAction.SliderPageStepAdd,
-        }.get(Qt.Key(event.key()))
-        if event.key() == Qt.Key.Key_End:
-            self.follow()
-        elif event.key() == Qt.Key.Key_Home and self._older:
+        if event.key() == Qt.Key.Key_Home and self._older:
             messages = self.messages()
             self.show_messages(messages, Place(messages[0].id, -_TOP))
-        elif action is not None:
-            if event.key() in (Qt.Key.Key_Up, Qt.Key.Key_PageUp, Qt.Key.Key_Home):
-                self._stop_following()
-            bar.triggerAction(action)
         else:
             super().keyPressEvent(event)
