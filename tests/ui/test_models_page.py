@@ -20,8 +20,10 @@ from tests.tiny_gguf import Tiny, write_llama
 from tests.ui.conftest import MakeWindow
 from ui.main_window import CHATS, MODELS, MainWindow
 from ui.models.card_group import CardGroup
+from ui.models.delete_question import DeleteQuestion
 from ui.models.model_card import ModelCard
 from ui.models.models_page import ModelsPage
+from ui.models.trouble_note import TroubleNote
 
 WAIT = 30_000
 REPO = "someone/Tiny-Llama-GGUF"
@@ -110,6 +112,16 @@ def pick(card: ModelCard, words: str) -> None:
     [action] = [action for action in menu.actions() if action.text() == words]
     action.trigger()
     menu.deleteLater()
+
+
+def trouble_of(card: ModelCard) -> TroubleNote:
+    assert card.trouble is not None
+    return card.trouble
+
+
+def question_of(card: ModelCard) -> DeleteQuestion:
+    assert card.question is not None
+    return card.question
 
 
 def offered(card: ModelCard) -> list[str]:
@@ -286,13 +298,13 @@ def test_gated_repository_says_where_to_accept_and_where_the_token_goes(
     card = search(page, qtbot, "gated", "hub:someone/Gated-GGUF")
     assert "licence to accept" in facts(card)
     click(qtbot, card.button)
-    qtbot.waitUntil(lambda: card.trouble.isVisible(), timeout=WAIT)
-    assert "has a licence to accept first" in card.trouble.what.text()
-    assert card.trouble.link.isVisible()
-    assert f"{hub.url}/someone/Gated-GGUF" in card.trouble.link.toolTip()
+    qtbot.waitUntil(lambda: card.trouble is not None and card.trouble.isVisible(), timeout=WAIT)
+    assert "has a licence to accept first" in trouble_of(card).what.text()
+    assert trouble_of(card).link.isVisible()
+    assert f"{hub.url}/someone/Gated-GGUF" in trouble_of(card).link.toolTip()
     assert card.button.text() == "Retry"
     with qtbot.waitSignal(window.session.page_asked) as asked:
-        click(qtbot, card.trouble.token)
+        click(qtbot, trouble_of(card).token)
     assert asked.args == ["Settings"]
 
 
@@ -303,12 +315,12 @@ def test_server_error_can_be_tried_again(make_window: MakeWindow, qtbot: QtBot, 
     card = search(page, qtbot, "tiny")
     hub.api_faults.append(Fault("status_503"))
     click(qtbot, card.button)
-    qtbot.waitUntil(lambda: card.trouble.isVisible(), timeout=WAIT)
-    assert card.trouble.what.text() == "The Hub has a problem (status 503): try again later."
+    qtbot.waitUntil(lambda: card.trouble is not None and card.trouble.isVisible(), timeout=WAIT)
+    assert trouble_of(card).what.text() == "The Hub has a problem (status 503): try again later."
     assert card.button.text() == "Retry"
     click(qtbot, card.button)
     qtbot.waitUntil(lambda: card.button.text() == "Get", timeout=WAIT)
-    assert not card.trouble.isVisible()
+    assert card.trouble is not None and not card.trouble.isVisible()
 
 
 def test_full_disk_says_what_is_needed(make_window: MakeWindow, qtbot: QtBot, hub: LocalHub) -> None:
@@ -318,8 +330,8 @@ def test_full_disk_says_what_is_needed(make_window: MakeWindow, qtbot: QtBot, hu
     card = looked_up(page, qtbot)
     assert card.mark.text == "Too large"
     click(qtbot, card.button)
-    qtbot.waitUntil(lambda: card.trouble.isVisible(), timeout=WAIT)
-    assert "Not enough room on the disk" in card.trouble.what.text()
+    qtbot.waitUntil(lambda: card.trouble is not None and card.trouble.isVisible(), timeout=WAIT)
+    assert "Not enough room on the disk" in trouble_of(card).what.text()
     assert card.button.text() == "Retry"
     [row] = page.downloads.rows.values()
     assert row.rate.text() == "stopped"
@@ -360,12 +372,12 @@ def test_delete_asks_frees_and_says_how_much(make_window: MakeWindow, qtbot: QtB
     size = sum(path.stat().st_size for path in folder.iterdir())
     card = ready_card(page, qtbot, folder / "Tiny-Q4_0.gguf")
     pick(card, "Delete…")
-    assert card.question.isVisible()
-    assert card.with_drafter.text() == "Its drafter eagle3-Tiny as well (1 MB)"
-    click(qtbot, card.keep)
-    assert not card.question.isVisible() and folder.exists()
+    assert question_of(card).isVisible()
+    assert question_of(card).with_drafter.text() == "Its drafter eagle3-Tiny as well (1 MB)"
+    click(qtbot, question_of(card).keep)
+    assert not question_of(card).isVisible() and folder.exists()
     pick(card, "Delete…")
-    click(qtbot, card.delete)
+    click(qtbot, question_of(card).delete)
     qtbot.waitUntil(lambda: "free again" in page.noticed, timeout=WAIT)
     assert f"{size:,} bytes are free again" in page.noticed
     assert not folder.exists()
@@ -379,9 +391,9 @@ def test_model_in_use_is_not_deleted(make_window: MakeWindow, qtbot: QtBot, hub:
     qtbot.waitUntil(lambda: window.session.controller.state.report is not None, timeout=WAIT)
     card = ready_card(page, qtbot, path)
     pick(card, "Delete…")
-    click(qtbot, card.delete)
-    qtbot.waitUntil(lambda: card.trouble.isVisible(), timeout=WAIT)
-    assert "it is loaded" in card.trouble.what.text()
+    click(qtbot, question_of(card).delete)
+    qtbot.waitUntil(lambda: card.trouble is not None and card.trouble.isVisible(), timeout=WAIT)
+    assert "it is loaded" in trouble_of(card).what.text()
     assert path.exists()
 
 
@@ -398,9 +410,9 @@ def test_verify_tells_good_from_damaged(make_window: MakeWindow, qtbot: QtBot, h
         file.seek(-1, 2)
         file.write(bytes([last[0] ^ 1]))
     pick(card, "Verify")
-    qtbot.waitUntil(lambda: card.trouble.isVisible(), timeout=WAIT)
-    assert "damaged" in card.trouble.what.text()
-    assert card.trouble.kept.text() == "Delete it and get it again."
+    qtbot.waitUntil(lambda: card.trouble is not None and card.trouble.isVisible(), timeout=WAIT)
+    assert "damaged" in trouble_of(card).what.text()
+    assert trouble_of(card).kept.text() == "Delete it and get it again."
 
 
 def test_models_of_another_program_are_listed_and_never_deleted(
@@ -433,7 +445,7 @@ def test_drafters_can_be_seen_and_deleted(make_window: MakeWindow, qtbot: QtBot,
     [card] = group.cards.values()
     assert not card.button.isVisible()
     pick(card, "Delete…")
-    click(qtbot, card.delete)
+    click(qtbot, question_of(card).delete)
     qtbot.waitUntil(lambda: "free again" in page.noticed, timeout=WAIT)
     assert not head.exists()
     qtbot.waitUntil(lambda: not group.isVisible(), timeout=WAIT)
@@ -476,7 +488,7 @@ def test_unusable_file_is_shown_with_its_reason(make_window: MakeWindow, qtbot: 
     with path.open("r+b") as file:
         file.truncate(path.stat().st_size - 1)
     card = ready_card(page_of(make_window()), qtbot, path)
-    assert "incomplete" in card.trouble.what.text()
+    assert "incomplete" in trouble_of(card).what.text()
     assert not card.button.isVisible()
     assert "Delete…" in offered(card)
 

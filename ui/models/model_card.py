@@ -7,7 +7,6 @@ from itertools import pairwise
 from PySide6.QtCore import QElapsedTimer, Qt, Signal
 from PySide6.QtWidgets import (
     QApplication,
-    QCheckBox,
     QFrame,
     QHBoxLayout,
     QLabel,
@@ -19,7 +18,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from ui.models.card_view import ACTION_WORDS, CardView, MenuItem
+from ui.models.card_view import ACTION_WORDS, CardView, MenuItem, Trouble
+from ui.models.delete_question import DeleteQuestion
 from ui.models.fit_mark import FitMark
 from ui.models.options_panel import OptionsPanel
 from ui.models.trouble_note import TroubleNote
@@ -55,6 +55,10 @@ class ModelCard(QFrame):
         self._theme = theme
         self.view = view
         self._since_act = QElapsedTimer()
+        # Made when they are needed, which on most cards is never.
+        self.trouble: TroubleNote | None = None
+        self.question: DeleteQuestion | None = None
+        self.panel: OptionsPanel | None = None
         self.setObjectName("card")
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         self._build()
@@ -67,19 +71,27 @@ class ModelCard(QFrame):
 
     def ask_to_delete(self, words: str, drafter_words: str = "") -> None:
         """A question on the card; ``confirmed`` is sent once it is answered with yes."""
-        self._question_words.setText(words)
-        self._question_words.setAccessibleName(words)
-        self.with_drafter.setText(drafter_words)
-        self.with_drafter.setVisible(bool(drafter_words))
-        self.with_drafter.setChecked(bool(drafter_words))
-        self.question.show()
-        self.keep.setFocus()
+        if self.question is None:
+            self.question = DeleteQuestion(self)
+            self.question.confirmed.connect(self.confirmed)
+            self._column.insertWidget(self._column.indexOf(self._row) + 1, self.question)
+        self.question.ask(words, drafter_words)
+        self._order_focus()
 
     def controls(self) -> list[QWidget]:
         """All that the focus should go through, in its order."""
-        panel = [self.panel.quantisation, self.panel.drafter] if self.panel is not None else []
-        asked = [self.with_drafter, self.delete, self.keep]
-        return [self.button, self.options, self.more, self.trouble.link, self.trouble.token, *panel, *asked]
+        controls: list[QWidget] = [self.button, self.options, self.more]
+        if self.trouble is not None:
+            controls += [self.trouble.link, self.trouble.token]
+        if self.question is not None:
+            controls += [self.question.with_drafter, self.question.delete, self.question.keep]
+        if self.panel is not None:
+            controls += [self.panel.quantisation, self.panel.drafter]
+        return controls
+
+    def _order_focus(self) -> None:
+        for before, after in pairwise(self.controls()):
+            QWidget.setTabOrder(before, after)
 
     # ---- building
 
@@ -100,8 +112,6 @@ class ModelCard(QFrame):
         policy = self.bar.sizePolicy()
         policy.setRetainSizeWhenHidden(True)
         self.bar.setSizePolicy(policy)
-        self.trouble = TroubleNote(self)
-        self.trouble.token_asked.connect(self.token_asked)
         self.news = QLabel(self)
         self.news.setTextFormat(Qt.TextFormat.PlainText)
         self.news.setWordWrap(True)
@@ -110,12 +120,11 @@ class ModelCard(QFrame):
         column.setContentsMargins(16, 12, 12, 12)
         column.setSpacing(4)
         column.addLayout(head)
-        for widget in (self.line, self.facts, self.bar, self.trouble, self.news):
+        for widget in (self.line, self.facts, self.bar, self.news):
             column.addWidget(widget)
-        column.addLayout(self._buttons())
-        self.question = self._question()
-        column.addWidget(self.question)
-        self.panel: OptionsPanel | None = None
+        self._row = self._buttons()
+        column.addLayout(self._row)
+        self._column = column
 
     def _buttons(self) -> QHBoxLayout:
         self.options = QuietButton(self._theme, "right", "Options", self)
@@ -137,31 +146,6 @@ class ModelCard(QFrame):
         row.addWidget(self.button)
         return row
 
-    def _question(self) -> QFrame:
-        frame = QFrame(self)
-        frame.setObjectName("problem")
-        self._question_words = QLabel(frame)
-        self._question_words.setTextFormat(Qt.TextFormat.PlainText)
-        self._question_words.setWordWrap(True)
-        self.with_drafter = QCheckBox(frame)
-        self.delete = QPushButton("Delete", frame)
-        self.delete.clicked.connect(self._confirm)
-        self.keep = QPushButton("Keep", frame)
-        self.keep.clicked.connect(frame.hide)
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        row.addWidget(self.delete)
-        row.addWidget(self.keep)
-        row.addStretch(1)
-        column = QVBoxLayout(frame)
-        column.setContentsMargins(12, 8, 12, 8)
-        column.setSpacing(8)
-        column.addWidget(self._question_words)
-        column.addWidget(self.with_drafter)
-        column.addLayout(row)
-        frame.hide()
-        return frame
-
     # ---- showing
 
     def _show(self, view: CardView) -> None:
@@ -177,7 +161,7 @@ class ModelCard(QFrame):
             "\n".join(f"{fact.text}: {fact.help}" for fact in view.facts),
         )
         self._show_progress(view)
-        self.trouble.show_trouble(view.trouble)
+        self._show_trouble(view.trouble)
         self.news.setText(view.news)
         self.news.setAccessibleName(view.news)
         self.news.setVisible(bool(view.news))
@@ -197,6 +181,16 @@ class ModelCard(QFrame):
         if action is not None:
             self.button.setToolTip(view.action_help)
             self.button.setAccessibleName(f"{ACTION_WORDS[action]}: {view.title}")
+
+    def _show_trouble(self, trouble: Trouble | None) -> None:
+        if self.trouble is None:
+            if trouble is None:
+                return
+            self.trouble = TroubleNote(self)
+            self.trouble.token_asked.connect(self.token_asked)
+            self._column.insertWidget(self._column.indexOf(self.news), self.trouble)
+            self._order_focus()
+        self.trouble.show_trouble(trouble)
 
     def _show_progress(self, view: CardView) -> None:
         self.bar.setVisible(view.working or view.progress is not None)
@@ -221,21 +215,14 @@ class ModelCard(QFrame):
         """A double click on Get means it once, and not to stop at once what it began."""
         return self._since_act.elapsed() < QApplication.doubleClickInterval()
 
-    def _confirm(self) -> None:
-        self.question.hide()
-        self.confirmed.emit(self.with_drafter.isChecked())
-
     def _fold(self, out: bool) -> None:
         self.options.show_icon("down" if out else "right")
         if out and self.panel is None:
             self.panel = OptionsPanel(self._theme, self)
             self.panel.chosen.connect(self.options_chosen)
             self.panel.say("Looking…")
-            column = self.layout()
-            assert isinstance(column, QVBoxLayout)
-            column.addWidget(self.panel)
-            for before, after in pairwise(self.controls()):
-                QWidget.setTabOrder(before, after)
+            self._column.addWidget(self.panel)
+            self._order_focus()
         if self.panel is not None:
             self.panel.setVisible(out)
         if out:

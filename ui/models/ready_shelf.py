@@ -69,6 +69,7 @@ class ReadyShelf(QObject):
         self._session = session
         self._all = entries
         self._empty = empty
+        self._folder = session.models_folder()
         self._entries: dict[str, ModelEntry] = {}
         self._states: dict[str, _State] = {}
         self._filter = ""
@@ -90,6 +91,7 @@ class ReadyShelf(QObject):
 
     def fill(self) -> None:
         """Take what the library has."""
+        self._folder = self._session.models_folder()
         entries = {f"file:{entry.path}": entry for entry in self._all()}
         for key in [key for key in self._states if entries.get(key) != self._entries.get(key)]:
             self._stop_checking(self._states.pop(key))
@@ -120,7 +122,7 @@ class ReadyShelf(QObject):
             state.ready,
             is_starter=entry.path == self._session.library.starter,
             in_use=key == self._used_key(),
-            inside_folder=entry.path.is_relative_to(self._session.models_folder()),
+            inside_folder=entry.path.is_relative_to(self._folder),
             checking=state.checking is not None,
             news=state.news,
             problem=state.trouble,
