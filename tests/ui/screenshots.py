@@ -26,6 +26,7 @@ from app.settings import Settings, SettingsFile
 from tests.ui import showcase
 from ui.main_window import CHATS, MODELS, SETTINGS, SPEED, MainWindow
 from ui.models.models_page import ModelsPage
+from ui.speed.speed_page import SpeedPage
 from ui.theme import Choice, Theme
 
 SIZES = ((1280, 800), (1920, 1080))
@@ -90,6 +91,8 @@ class Photographer:
             window.show_page(page)
             if page == MODELS:
                 self._models_without_the_hub()
+            elif page == SPEED:
+                self._figures_are_there()
             yield name
         window.show_page(CHATS)
         self._begin_an_answer()
@@ -107,6 +110,11 @@ class Photographer:
         assert isinstance(page, ModelsPage)
         self.until(lambda: bool(page.suggested.problems))
         page.suggested.group.say("")
+
+    def _figures_are_there(self) -> None:
+        page = self.window.page(SPEED)
+        assert isinstance(page, SpeedPage)
+        self.until(lambda: page.table.topLevelItemCount() > 0)
 
     def _begin_an_answer(self) -> None:
         session = self.window.session
@@ -127,20 +135,18 @@ class Photographer:
         QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
 
 
-def take(folder: Path, names: frozenset[str] | None = None) -> list[Path]:
-    """All pictures, or those of these scenes. A QApplication is there; SLIPSTREAM_HOME is a new folder."""
+def take(folder: Path, homes: Path, names: frozenset[str] | None = None) -> list[Path]:
+    """All pictures, or those of these scenes. A QApplication is there; SLIPSTREAM_HOME is moved into
+    ``homes``."""
     application = QApplication.instance()
     assert isinstance(application, QApplication)
     application.setCursorFlashTime(0)
     QCursor.setPos(5000, 5000)  # over nothing
-    home = Path(os.environ["SLIPSTREAM_HOME"])
-    target = showcase.make_home(home)
     taken: list[Path] = []
     for choice in THEMES:
-        photographer = Photographer(application, home, target, choice)
-        report = photographer.window.session.controller.state.report
-        if report is not None and choice == THEMES[0]:
-            showcase.figures(home / "data" / "speed.sqlite3", report)
+        home = homes / choice
+        os.environ["SLIPSTREAM_HOME"] = str(home)
+        photographer = Photographer(application, home, showcase.make_home(home), choice)
         try:
             for name in photographer.scenes():
                 if names is not None and name not in names:
@@ -174,12 +180,10 @@ def main() -> int:
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     os.environ["HF_HUB_OFFLINE"] = "1"
     _one_machine()
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["SLIPSTREAM_HOME"] = str(Path(folder) / "home")
-        (Path(folder) / "home").mkdir()
+    names = frozenset(options.only) if options.only else None
+    with tempfile.TemporaryDirectory() as homes:
         application = QApplication(sys.argv[:1])
-        names = frozenset(options.only) if options.only else None
-        taken = take(options.folder, names)
+        taken = take(options.folder, Path(homes), names)
         del application
     if names is None and not options.only_folder:
         for name, (scene, choice) in README.items():

@@ -176,8 +176,26 @@ def store(path: Path, now: float) -> None:
         raise OSError(f"the chats could not be written to {path}")
 
 
-def figures(path: Path, report: ModelReport) -> None:
-    """What earlier answers of this model and of one without a drafter were like."""
+def figures(path: Path, target: Path) -> None:
+    """What earlier answers of the target with its drafter were like."""
+    report = ModelReport(
+        path=str(target),
+        name=TARGET,
+        architecture="llama",
+        description="scripted",
+        size_bytes=0,
+        kv_bytes=0,
+        n_vocab=512,
+        n_ctx=4096,
+        n_ctx_train=131_072,
+        max_draft=64,
+        n_threads=4,
+        recurrent=False,
+        hybrid=False,
+        swa=False,
+        draft_model_path=str(target.with_name(f"{DRAFT}.gguf")),
+        drafters=(),
+    )
     texts = {
         "repeated": (ANSWER, 0.8),
         "code": (SECOND_ANSWER.split("| before")[0], 0.1),
@@ -202,7 +220,6 @@ def figures(path: Path, report: ModelReport) -> None:
                     repeated=repeated,
                 ),
             )
-    del history
 
 
 def model(path: Path, label: str, size: int) -> Path:
@@ -231,10 +248,12 @@ def model(path: Path, label: str, size: int) -> Path:
 
 
 def make_home(home: Path) -> Path:
-    """Everything but the figures, which need the model's report; returns the target's file."""
+    """Fill ``home``, which is SLIPSTREAM_HOME; returns the target's file."""
     models = home / "models"
     for folder in (home / "data", models):
         folder.mkdir(parents=True)
     store(home / "data" / "chats.db", time.time())
     model(models / f"{DRAFT}.gguf", "1B", 770_928_000)
-    return model(models / f"{TARGET}.gguf", "3B", 1_917_190_000)
+    target = model(models / f"{TARGET}.gguf", "3B", 1_917_190_000)
+    figures(home / "data" / "speed.sqlite3", target)
+    return target
