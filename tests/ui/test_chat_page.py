@@ -187,6 +187,23 @@ def test_a_folder_is_folded_and_unfolded(window: MainWindow, qtbot: QtBot) -> No
     assert titles(window) == ["# Work", "one"]
 
 
+def test_a_folder_is_renamed_and_dissolved(window: MainWindow, qtbot: QtBot) -> None:
+    for text in ("one", "two"):
+        window.session.controller.new_chat()
+        say(window, qtbot, text)
+        window.session.controller.chats.move(id_of(window, text), "Work")
+    window.session.controller.chats.pin(id_of(window, "two"), True)
+    rows = window.chat.sidebar.list
+    folder = next(row.group for row in rows.rows.rows() if row.group.kind == "folder")
+    rows.rename_folder(folder, "  Play   time ")
+    assert titles(window) == ["# Pinned", "two", "# Play time", "one"]
+    assert {chat.folder for chat in window.session.store.chats()} == {"Play time"}
+    folder = next(row.group for row in rows.rows.rows() if row.group.kind == "folder")
+    menu = rows.menu_for_folder(folder)
+    menu.actions()[-1].trigger()
+    assert titles(window) == ["# Pinned", "two", "# Today", "one"]
+
+
 def test_search_finds_text_and_goes_to_the_message(
     make_window: MakeWindow, qtbot: QtBot, private_home: Path
 ) -> None:

@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 
 from app.chats.chat import Chat
 from ui.bidi import visible
+from ui.chat.chat_groups import Group
 from ui.chat.chat_list_delegate import ChatListDelegate
 from ui.chat.chat_list_model import ChatListModel, Row
 from ui.theme import Theme
@@ -32,6 +33,7 @@ class ChatList(QListView):
     renamed = Signal(object, str)
     pinned = Signal(object, bool)
     moved = Signal(object, str)  # to a folder, "" for none
+    all_moved = Signal(list, str)  # the same for many
     duplicated = Signal(object)
     exported = Signal(object, str)  # "markdown" or "json"
     deleted = Signal(object)
@@ -178,16 +180,39 @@ class ChatList(QListView):
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         keyboard = event.reason() == QContextMenuEvent.Reason.Keyboard
         index = self.currentIndex() if keyboard else self.indexAt(event.pos())
-        if self.rows.chat_at(index) is not None:
+        if self.rows.flags(index) & Qt.ItemFlag.ItemIsSelectable:
             self.setCurrentIndex(index)
             self._menu_at(index, None if keyboard else event.globalPos())
 
     def _menu_at(self, index: QModelIndex, at: QPoint | None = None) -> None:
-        chat = self.rows.chat_at(index)
-        if chat is not None:
-            menu = self.menu_for(chat)
+        row = self.rows.row_at(index)
+        if row is not None:
+            menu = self.menu_for(row.chat) if row.chat is not None else self.menu_for_folder(row.group)
             menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
             menu.popup(at or self.viewport().mapToGlobal(self.visualRect(index).bottomLeft()))
+
+    def menu_for_folder(self, folder: Group) -> QMenu:
+        """What can be done with a folder: its chats stay."""
+        menu = QMenu(self)
+        menu.setAccessibleName(f"Folder {visible(folder.title)}")
+        menu.addAction("Rename folder…").triggered.connect(lambda: self._ask_for_name_of(folder))
+        dissolve = menu.addAction("Take all chats out of the folder")
+        dissolve.triggered.connect(lambda: self._move_all(folder, ""))
+        return menu
+
+    def _ask_for_name_of(self, folder: Group) -> None:
+        dialog = self._name_dialog("Rename folder", folder.title)
+        dialog.textValueSelected.connect(lambda name: self.rename_folder(folder, name))
+        dialog.open()
+
+    def rename_folder(self, folder: Group, name: str) -> None:
+        """Give it another name; that of another folder puts them together."""
+        if name := _folder_name(name):
+            self._move_all(folder, name)
+
+    def _move_all(self, folder: Group, name: str) -> None:
+        # pinned ones have their folder too, though they are shown elsewhere
+        self.all_moved.emit([chat.id for chat in self._all if chat.folder == folder.title], name)
 
     def menu_for(self, chat: Chat) -> QMenu:
         """What can be done with a chat."""
@@ -224,13 +249,22 @@ class ChatList(QListView):
         menu.addAction("New folder…").triggered.connect(lambda: self._ask_for_folder(chat.id))
 
     def _ask_for_folder(self, chat: int) -> None:
-        dialog = QInputDialog(self)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setWindowTitle("New folder")
-        dialog.setLabelText("Name of the folder")
+        dialog = self._name_dialog("New folder", "")
         dialog.textValueSelected.connect(lambda name: self._move_to_new(chat, name))
         dialog.open()
 
     def _move_to_new(self, chat: int, name: str) -> None:
-        if name := " ".join(name.split())[:_LONGEST_FOLDER]:
+        if name := _folder_name(name):
             self.moved.emit(chat, name)
+
+    def _name_dialog(self, title: str, name: str) -> QInputDialog:
+        dialog = QInputDialog(self)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setWindowTitle(title)
+        dialog.setLabelText("Name of the folder")
+        dialog.setTextValue(name)
+        return dialog
+
+
+def _folder_name(text: str) -> str:
+    return " ".join(text.split())[:_LONGEST_FOLDER]

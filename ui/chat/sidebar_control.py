@@ -31,6 +31,7 @@ class SidebarControl(QObject):
         self._controller = session.controller
         self._sidebar = sidebar
         self._deleted: int | None = None
+        self._changing = False  # many chats, one after the other
         self._reader: ThreadPoolExecutor | None = None
         self._read.connect(self._take, Qt.ConnectionType.QueuedConnection)
         chats, rows = session.controller.chats, sidebar.list
@@ -38,6 +39,7 @@ class SidebarControl(QObject):
         rows.renamed.connect(chats.rename)
         rows.pinned.connect(chats.pin)
         rows.moved.connect(chats.move)
+        rows.all_moved.connect(self._move_all)
         rows.duplicated.connect(chats.duplicate)
         rows.deleted.connect(self._delete)
         rows.exported.connect(self._ask_where)
@@ -51,6 +53,8 @@ class SidebarControl(QObject):
 
     def fill(self) -> None:
         """Read the list of chats anew."""
+        if self._changing:
+            return
         self._sidebar.show_chats(self._session.store.chats())
         self._show_current()
         self._show_busy()
@@ -68,6 +72,13 @@ class SidebarControl(QObject):
     def _open(self, chat: int) -> None:
         if chat != self._controller.chat.id:
             self._controller.chats.open(chat)
+
+    def _move_all(self, chats: list[int], folder: str) -> None:
+        self._changing = True
+        for chat in chats:
+            self._controller.chats.move(chat, folder)
+        self._changing = False
+        self.fill()
 
     def _delete(self, id: int) -> None:
         chat = self._session.store.get(id)
