@@ -7,8 +7,8 @@ import itertools
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QColor, QGuiApplication, QWheelEvent
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QColor, QGuiApplication, QMouseEvent, QWheelEvent
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -153,13 +153,47 @@ def test_copying_gives_formulas_as_latex_and_the_source_as_markdown(make) -> Non
     body = make(text)
     (part,) = body.parts()
     assert isinstance(part, ProseView)
-    part.selectAll()
-    part.copy()
+    part.asked.emit("select_all")
+    part.asked.emit("copy")
     assert QGuiApplication.clipboard().text() == "The sum $\\frac{a}{b}$ and $x^2$$y$ is c.\none\ntwo"
-    source = part.selected_source()
-    assert source is not None
-    part.copy_source.emit(*source)
+    part.asked.emit("copy_source")
     assert QGuiApplication.clipboard().text() == text
+
+
+def test_a_selection_goes_from_text_through_code_and_is_copied_as_one(make, qtbot: QtBot) -> None:  # type: ignore[no-untyped-def]
+    text = "first words\n\n```py\na = 1\nb = 2\n```\n\nlast **words**"
+    body = make(text)
+    body.show()
+    qtbot.waitExposed(body)
+    top, code, end = (part.editor for part in body.parts())
+    start = QPoint(1, 8)
+
+    def drag(to: QPoint) -> None:
+        event = QMouseEvent(
+            QEvent.Type.MouseMove,
+            QPointF(top.viewport().mapFromGlobal(to)),
+            QPointF(to),
+            Qt.MouseButton.NoButton,
+            Qt.MouseButton.LeftButton,
+            Qt.KeyboardModifier.NoModifier,
+        )
+        QApplication.sendEvent(top.viewport(), event)
+
+    qtbot.mousePress(top.viewport(), Qt.MouseButton.LeftButton, pos=start)
+    drag(end.mapToGlobal(QPoint(end.width() - 1, end.height() // 2)))
+    qtbot.keyClick(top, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    assert QGuiApplication.clipboard().text() == "first words\n\na = 1\nb = 2\n\nlast words"
+    body.parts()[0].asked.emit("copy_source")
+    assert QGuiApplication.clipboard().text() == text.removesuffix("**")  # the marks after the last word
+    drag(code.mapToGlobal(QPoint(code.width() - 1, 3)))
+    assert [editor.textCursor().hasSelection() for editor in (top, code, end)] == [True, True, False]
+    qtbot.keyClick(top, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    assert QGuiApplication.clipboard().text() == "first words\n\na = 1"
+    drag(top.mapToGlobal(QPoint(top.width() - 1, 3)))
+    assert [editor.textCursor().hasSelection() for editor in (top, code, end)] == [True, False, False]
+    qtbot.mouseRelease(top.viewport(), Qt.MouseButton.LeftButton, pos=start)
+    qtbot.mouseClick(end.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(2, 5))
+    assert not top.textCursor().hasSelection()
 
 
 def test_text_takes_the_size_that_the_window_has(make, theme: Theme) -> None:  # type: ignore[no-untyped-def]

@@ -27,6 +27,7 @@ from ui.chat.markdown_stream import (
     MarkdownStream,
     plain_changes,
 )
+from ui.chat.part_selection import PartSelection
 from ui.chat.prose_view import ProseView
 from ui.chat.table_view import TableView
 from ui.theme import Theme
@@ -65,6 +66,7 @@ class AnswerBody(QWidget):
         self._indents: list[int] = []
         self._tops: list[int] = []
         self._dirty_from = 0
+        self._selection = PartSelection(lambda: [part.editor for part in self._parts], self)
         self._code: CodeView | None = None
         self._waiting: deque[Piece | Change] = deque()
         self._finishing = False
@@ -228,12 +230,27 @@ class AnswerBody(QWidget):
 
     def _new_prose(self, kind: type[ProseView]) -> ProseView:
         view = kind(self._theme, self.font(), self, drafted=self._drafted)
-        view.selected.connect(self.selected)
-        view.copy_source.connect(self._copy_source)
+        self._listen(view)
         return view
 
-    def _copy_source(self, start: int, end: int) -> None:
-        QGuiApplication.clipboard().setText("".join(self._source)[start:end])
+    def _listen(self, part: ProseView | CodeView) -> None:
+        part.selected.connect(self.selected)
+        part.pressed.connect(lambda: self._selection.begin(part.editor))
+        part.dragged.connect(lambda place: self._selection.drag(part.editor, place))
+        part.asked.connect(self._act_on_selection)
+
+    def _act_on_selection(self, action: str) -> None:
+        if action == "select_all":
+            self._selection.select_all()
+            return
+        parts = [part for part in self._parts if part.editor.textCursor().hasSelection()]
+        if action == "copy":
+            text = "\n\n".join(part.selected_text() for part in parts)
+        else:
+            ends = [ends for part in parts if (ends := part.selected_source()) is not None]
+            text = "".join(self._source)[ends[0][0] : ends[-1][1]] if ends else ""
+        if text:
+            QGuiApplication.clipboard().setText(text)
 
     def _open_code(self, language: str, depth: int) -> None:
         last = self._parts[-1] if self._parts else None
@@ -241,7 +258,7 @@ class AnswerBody(QWidget):
             # What looked like words while only half of a fence had come leaves no gap behind.
             self._drop_from(len(self._parts) - 1)
         code = CodeView(self._theme, language, self.font(), self, drafted=self._drafted)
-        code.selected.connect(self.selected)
+        self._listen(code)
         code.grown.connect(lambda: self._part_grown(code))
         self._code = code
         self._live_parts = 0

@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from PySide6.QtCore import QPointF, QRectF, Qt, QTimer, Signal
+from PySide6.QtCore import QPoint, QPointF, QRectF, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QFont,
     QFontMetricsF,
     QGuiApplication,
     QKeyEvent,
     QKeySequence,
+    QMouseEvent,
     QPainter,
     QPaintEvent,
     QTextBlock,
@@ -43,6 +44,9 @@ class CodeView(QWidget):
 
     selected = Signal()
     grown = Signal()
+    pressed = Signal()  # this and the next as in ProseView
+    dragged = Signal(QPoint)
+    asked = Signal(str)
 
     def __init__(
         self,
@@ -77,6 +81,9 @@ class CodeView(QWidget):
         self._wrap.hide()
         self._edit = _CodeEdit(theme, self.marks, self)
         self._edit.copyAvailable.connect(lambda yes: self.selected.emit() if yes else None)
+        self._edit.pressed.connect(self.pressed)
+        self._edit.dragged.connect(self.dragged)
+        self._edit.asked.connect(self.asked)
         self._line = 0.0
         self._timer = QTimer(self)
         self._timer.setInterval(0)
@@ -170,6 +177,18 @@ class CodeView(QWidget):
         self.marks.forget()
         self.grown.emit()
 
+    @property
+    def editor(self) -> QPlainTextEdit:
+        return self._edit
+
+    def selected_text(self) -> str:
+        return self._edit.textCursor().selectedText().replace("\u2029", "\n")
+
+    def selected_source(self) -> tuple[int, int] | None:
+        """From where to where in the source the selected text stands."""
+        cursor = self._edit.textCursor()
+        return self.marks.source_of(cursor.selectionStart(), cursor.selectionEnd())
+
     def has_selection(self) -> bool:
         return self._edit.textCursor().hasSelection()
 
@@ -259,6 +278,10 @@ class CodeView(QWidget):
 class _CodeEdit(QPlainTextEdit):
     """Left to right whatever it holds; scrolls sideways only."""
 
+    pressed = Signal()
+    dragged = Signal(QPoint)
+    asked = Signal(str)
+
     def __init__(self, theme: Theme, marks: DraftMarks, parent: QWidget) -> None:
         super().__init__(parent)
         self._theme = theme
@@ -341,8 +364,20 @@ class _CodeEdit(QPlainTextEdit):
         else:
             event.ignore()
 
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton:
+            self.pressed.emit()
+        super().mousePressEvent(event)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        super().mouseMoveEvent(event)
+        if event.buttons() & Qt.MouseButton.LeftButton:
+            self.dragged.emit(event.globalPosition().toPoint())
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.matches(QKeySequence.StandardKey.Copy) or event.matches(QKeySequence.StandardKey.SelectAll):
-            super().keyPressEvent(event)
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self.asked.emit("copy")
+        elif event.matches(QKeySequence.StandardKey.SelectAll):
+            self.asked.emit("select_all")
         else:
             event.ignore()

@@ -57,12 +57,15 @@ class _Document(QTextDocument):
 class ProseView(QTextBrowser):
     """Finished blocks stay as they are; only the live ones at the end are written again.
 
-    ``drafted`` tells who guessed which part of the source; ``copy_source`` asks for the source that the
-    selection shows, from one place to another, to be copied as it was written.
+    ``drafted`` tells who guessed which part of the source. Its selection may be a part of a larger one:
+    ``pressed`` begins one and ``dragged`` goes on with it; ``asked`` names what is to be done with all of
+    it: "copy", "copy_source" or "select_all".
     """
 
     selected = Signal()
-    copy_source = Signal(int, int)
+    pressed = Signal()
+    dragged = Signal(QPoint)  # on the screen
+    asked = Signal(str)
 
     def __init__(
         self,
@@ -210,6 +213,16 @@ class ProseView(QTextBrowser):
 
     _menu_at = QPoint()
 
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton:
+            self.pressed.emit()
+        super().mousePressEvent(event)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        super().mouseMoveEvent(event)
+        if event.buttons() & Qt.MouseButton.LeftButton:
+            self.dragged.emit(event.globalPosition().toPoint())
+
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         self._menu_at = event.position().toPoint()
         super().mouseReleaseEvent(event)
@@ -254,14 +267,16 @@ class ProseView(QTextBrowser):
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         copy = menu.addAction("Copy")
         copy.setEnabled(self.textCursor().hasSelection())
-        copy.triggered.connect(self.copy)
-        source = self.selected_source()
+        copy.triggered.connect(lambda: self.asked.emit("copy"))
         as_written = menu.addAction("Copy as Markdown")
-        as_written.setEnabled(source is not None)
-        if source is not None:
-            as_written.triggered.connect(lambda: self.copy_source.emit(*source))
-        menu.addAction("Select all").triggered.connect(self.selectAll)
+        as_written.setEnabled(self.selected_source() is not None)
+        as_written.triggered.connect(lambda: self.asked.emit("copy_source"))
+        menu.addAction("Select all").triggered.connect(lambda: self.asked.emit("select_all"))
         menu.popup(event.globalPos())
+
+    @property
+    def editor(self) -> QTextBrowser:
+        return self
 
     def selected_source(self) -> tuple[int, int] | None:
         """From where to where in the source the selected text stands."""
@@ -270,10 +285,13 @@ class ProseView(QTextBrowser):
 
     def createMimeDataFromSelection(self) -> QMimeData:
         """Plain text, with each formula as the LaTeX it was written in."""
-        cursor = self.textCursor()
         data = QMimeData()
-        data.setText(self._words(cursor.selectionStart(), cursor.selectionEnd()))
+        data.setText(self.selected_text())
         return data
+
+    def selected_text(self) -> str:
+        cursor = self.textCursor()
+        return self._words(cursor.selectionStart(), cursor.selectionEnd())
 
     def _words(self, start: int, end: int) -> str:
         parts: list[str] = []
@@ -305,11 +323,11 @@ class ProseView(QTextBrowser):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         # Scrolling belongs to the message list; what is left here is selecting and copying.
-        if (
-            event.matches(QKeySequence.StandardKey.Copy)
-            or event.matches(QKeySequence.StandardKey.SelectAll)
-            or event.modifiers() & Qt.KeyboardModifier.ShiftModifier
-        ):
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self.asked.emit("copy")
+        elif event.matches(QKeySequence.StandardKey.SelectAll):
+            self.asked.emit("select_all")
+        elif event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
             super().keyPressEvent(event)
         else:
             event.ignore()
