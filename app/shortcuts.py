@@ -20,6 +20,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("new_chat", "New chat", "Ctrl+N"),
     Action("search_chats", "Search chats", "Ctrl+Shift+F"),
     Action("sidebar", "Show or hide the list of chats", "Ctrl+B"),
+    Action("speed_panel", "Show or hide the Speed panel", "Ctrl+Shift+B"),
     Action("rename_chat", "Rename this chat"),
     Action("stop", "Stop the answer, or back to the chat", "Esc"),
     Action("chats", "Chats", "Ctrl+1"),

@@ -160,6 +160,7 @@ class MainWindow(QMainWindow):
             "new_chat": self._new_chat,
             "search_chats": self._search_chats,
             "sidebar": lambda: self._on_chat(self.chat.toggle_sidebar),
+            "speed_panel": lambda: self._on_chat(self.chat.speed.toggle),
             "rename_chat": lambda: self._on_chat(self.chat.rename),
             "stop": self._escape,
             "chats": lambda: self.show_page(CHATS),

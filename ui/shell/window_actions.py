@@ -17,6 +17,7 @@ _ICONS = {
     "new_chat": "new",
     "search_chats": "search",
     "sidebar": "sidebar",
+    "speed_panel": "speed",
     "rename_chat": "edit",
     "find": "search",
     "chats": "chats",

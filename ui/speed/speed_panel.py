@@ -10,6 +10,7 @@ from app.chats.message import Message
 from drafting.statistics import Statistics
 from ui.bidi import visible
 from ui.session import Session
+from ui.shell.regions import mark_region
 from ui.speed import answer_words, drafters, numbers
 from ui.speed.answer_series import Point
 from ui.speed.figure_grid import FigureGrid
@@ -43,7 +44,7 @@ class SpeedPanel(QFrame):
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self._waited)
         self.setObjectName("speed_panel")
-        self.setAccessibleName("Speed panel")
+        mark_region(self, "Speed panel")
         self._build()
         theme.changed.connect(self._show_now)
 

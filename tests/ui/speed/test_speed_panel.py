@@ -236,6 +236,9 @@ def test_the_strip_opens_and_closes_it(window: MainWindow, qtbot: QtBot) -> None
     assert split.is_open
     QTest.mouseClick(strip.more, Qt.MouseButton.LeftButton)
     assert not split.is_open
+    window.actions_["speed_panel"].trigger()
+    assert split.is_open and split.panel is not None
+    assert split.panel in window.shell.regions.parts(), "F6 goes there"
 
 
 def test_a_narrow_window_shows_one_of_the_two(window: MainWindow, qtbot: QtBot) -> None:
