@@ -41,6 +41,7 @@ GROUPS: tuple[Group, ...] = (
     Group("sampling", "Sampling"),
     Group("appearance", "Appearance"),
     Group("storage", "Storage and Hub"),
+    Group("server", "Local server"),
     Group("window", "Window"),
     Group("shortcuts", "Shortcuts"),
     Group("all", "All settings"),
@@ -434,6 +435,25 @@ class Settings(Struct, kw_only=True):
             "Asks the Hugging Face Hub for nothing; models that are here go on working.",
         ),
     ] = False
+
+    server: Annotated[
+        bool,
+        setting(
+            "server",
+            "Answer other programs",
+            "Editors, agents and scripts on this computer can use the models here as they use OpenAI's.",
+        ),
+    ] = False
+    server_port: Annotated[
+        int,
+        setting(
+            "server",
+            "Port",
+            "Programs find the server at http://localhost: and this number, followed by /v1.",
+            ge=1024,
+            le=65535,
+        ),
+    ] = 1337
 
     notify_when_done: Annotated[
         bool,

@@ -41,6 +41,7 @@ class EngineBridge(QObject):
         self._timer.setTimerType(Qt.TimerType.PreciseTimer)
         self._timer.timeout.connect(self._drain)
         self._next_at = 0.0
+        self.also: Callable[[Event], None] = lambda event: None  # hears each event, on the reader's thread
         self._woken.connect(self._schedule, Qt.ConnectionType.QueuedConnection)
         self.client = EngineClient(self._receive, command=command)
 
@@ -52,6 +53,7 @@ class EngineBridge(QObject):
             self._closed = True
 
     def _receive(self, event: Event) -> None:
+        self.also(event)
         with self._lock:
             self._events.append(event)
             if not self._wake_sent and not self._closed:

@@ -35,4 +35,7 @@ class IdleUnload(QObject):
             self._timer.stop()
 
     def _unload(self) -> None:
-        self._session.controller.unload()
+        if self._session.server.busy:
+            self.wait_again()
+        else:
+            self._session.controller.unload()

@@ -16,6 +16,7 @@ from app.chats.store import ChatStore
 from app.engine_client import WORKER_COMMAND, Event
 from app.local_models import models_folder
 from app.protocol import Device, Hello, Piece
+from app.server.background import BackgroundServer
 from app.settings import Settings, SettingsFile
 from app.speed_history import BackgroundHistory, SpeedHistory
 from model_store.offline import set_offline
@@ -69,6 +70,8 @@ class Session(QObject):
         super().__init__(parent)
         self._settings_file = settings_file
         self.bridge = EngineBridge(self._take, engine_command, self)
+        self.server = BackgroundServer(self.bridge.client, lambda: self.settings, self.noticed.emit)
+        self.bridge.also = self.server.receive
         self.history = BackgroundHistory(SpeedHistory(self.noticed.emit))
         self.store = ChatStore(_chats_path(), self._store_news.emit)
         self.controller = Controller(self.bridge.client, settings, _Relay(self), self.history, self.store)
@@ -106,10 +109,12 @@ class Session(QObject):
         path = path or (str(starter) if starter is not None else None)
         if path is not None:
             self.controller.choose_model(path)
+        self._switch_server(self.settings)
 
     def close(self) -> None:
         """End the worker and write what is still to be written. For shutdown only."""
         self.controller.close()
+        self.server.close()
         self.bridge.close()
         self.store.close()
         self.history.close()
@@ -128,7 +133,11 @@ class Session(QObject):
         if moved:
             self.models.reopen()
             self.library.refresh()
+        self._switch_server(settings)
         self._keep(settings)
+
+    def _switch_server(self, settings: Settings) -> None:
+        self.server.switch(settings.server_port if settings.server else None)
 
     def choose_model(self, path: str) -> None:
         """Load a model with its drafter: the one that it is paired with goes before the settings'."""

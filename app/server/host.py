@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import errno
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import uvicorn
@@ -83,11 +83,18 @@ def listen(address: Address) -> list[socket.socket]:
     return sockets
 
 
+class _Server(uvicorn.Server):
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """What a signal means is for whoever runs it to say."""
+        yield
+
+
 class Host:
     """One run of the server. ``stop`` may be called from any thread."""
 
     def __init__(self, application: Application) -> None:
-        self._server = uvicorn.Server(
+        self._server = _Server(
             uvicorn.Config(
                 application,
                 log_config=None,

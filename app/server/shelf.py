@@ -93,7 +93,8 @@ class Shelf:
         self._read_at = now
 
     def _paths(self) -> list[Path]:
-        entries = local_models(models_folder(self._settings()))
-        starter = starter_path()
+        settings = self._settings()
+        chosen = Path(settings.model) if settings.model is not None else None
+        entries = local_models(models_folder(settings))
         chat = [entry.path for entry in entries if entry.kind == "chat" and entry.problem is None]
-        return [*chat, *([starter] if starter is not None else [])]
+        return [path for path in (chosen, *chat, starter_path()) if path is not None]
