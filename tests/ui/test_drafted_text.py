@@ -19,6 +19,7 @@ from ui.chat.answer_body import AnswerBody
 from ui.chat.code_view import CodeView
 from ui.chat.draft_marks import TINT_ALPHA, DraftMarks, stretches
 from ui.chat.drafted_text import DraftedText
+from ui.chat.prose_view import ProseView
 from ui.speed.drafters import look, looks
 from ui.theme import DARK, LIGHT, Theme
 
@@ -193,6 +194,18 @@ def test_marks_are_off_at_first_and_toggling_lays_nothing_out(body: AnswerBody, 
     assert body.grab().toImage() == plain
     assert [document.revision() for document in documents] == revisions and not laid_out
     assert body.fit(600) == body.height()
+
+
+def test_a_word_says_on_hover_who_guessed_it_while_marks_are_shown(body: AnswerBody) -> None:
+    body.write([Piece("[said](https://a.example/) "), Piece("guessed", "mod"), Piece("\n\n```\nx", "suffix")])
+    body.finish()
+    prose, code = body.parts()
+    assert isinstance(prose, ProseView) and isinstance(code, CodeView)
+    for shown in (False, True):
+        body.show_drafters(shown)
+        assert (prose.marks.help_at(6) or "").startswith("Guessed by mod. Remembers") is shown
+        assert (code.marks.help_at(0) or "").startswith("Guessed by suffix.") is shown
+        assert prose.marks.help_at(1) is None
 
 
 def _has(image: QImage, colour: str) -> bool:

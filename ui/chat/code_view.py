@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from PySide6.QtCore import QPoint, QPointF, QRectF, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QFont,
     QFontMetricsF,
@@ -22,7 +22,7 @@ from PySide6.QtGui import (
     QTextOption,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QApplication, QFrame, QLabel, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QApplication, QFrame, QLabel, QPlainTextEdit, QToolTip, QWidget
 
 from ui import theme as measures
 from ui.bidi import parts_visible, visible
@@ -363,6 +363,14 @@ class _CodeEdit(QPlainTextEdit):
             event.accept()
         else:
             event.ignore()
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.ToolTip:
+            at = event.pos()  # type: ignore[attr-defined]
+            drafter = self._marks.help_at(self.cursorForPosition(at).position())
+            QToolTip.showText(self.mapToGlobal(at), drafter or "", self)
+            return True
+        return super().event(event)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton:

@@ -122,6 +122,13 @@ class DraftMarks:
         if last is not None:
             yield last
 
+    def help_at(self, position: int) -> str | None:
+        """Who guessed the character at ``position``, in a sentence; None: nobody, or it is not shown."""
+        if not self.shown:
+            return None
+        name = next((name for _, _, name in self.drafters(position, position + 1)), None)
+        return None if name is None else f"Guessed by {name}. {look(name).help}"
+
     def _between(self, start: int, end: int) -> Iterator[Stretch]:
         index = max(0, bisect_right(self._stretches, start, key=lambda one: one.position) - 1)
         while index < len(self._stretches) and self._stretches[index].position < end:

@@ -251,16 +251,18 @@ class ProseView(QTextBrowser):
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ToolTip:
             at = event.pos()  # type: ignore[attr-defined]
-            address = self.anchorAt(at)
-            if address:
-                link = links.judge(address)
-                QToolTip.showText(
-                    self.mapToGlobal(at), f"{link.target or 'not opened'}\n{visible(address)[:400]}", self
-                )
-            else:
-                QToolTip.hideText()
+            QToolTip.showText(self.mapToGlobal(at), self._help_at(at), self)  # without words it is hidden
             return True
         return super().event(event)
+
+    def _help_at(self, place: QPoint) -> str:
+        """Where a link leads, and who guessed the word."""
+        lines: list[str] = []
+        if address := self.anchorAt(place):
+            lines = [links.judge(address).target or "not opened", visible(address)[:400]]
+        if drafter := self.marks.help_at(self.cursorForPosition(place).position()):
+            lines.append(drafter)
+        return "\n".join(lines)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         menu = QMenu(self)
