@@ -11,9 +11,9 @@ import datetime
 import json
 import re
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import jinja2
 import jinja2.ext
@@ -28,12 +28,15 @@ MAX_SOURCE_CHARS = 1_000_000
 MAX_OUTPUT_CHARS = 16_000_000
 MAX_SECONDS = 2.0
 MAX_MEMORY_BYTES = 512 * 1024 * 1024
-_AGAIN_S = 0.1
+_AGAIN_S = 0.5
+_MOST_AGAIN = 20
 _TOOLS = re.compile(r"\btools\b")
-_MOST_AGAIN = 100
 _MAX_REPEAT = 1_000_000
 _STATM = Path("/proc/self/statm")  # Linux: this process's size in pages
 _MAX_INT_BITS = 10_000  # no signal reaches Python inside a product of two huge numbers
+
+
+_T = TypeVar("_T")
 
 
 class TemplateError(Exception):
@@ -117,8 +120,8 @@ class ChatTemplate:
         self._tokens = {"bos_token": bos_token, "eos_token": eos_token}
         try:
             # What is constant in it is computed here already.
-            with _memory_cap(MAX_MEMORY_BYTES), _deadline(MAX_SECONDS):
-                self._template = _ENVIRONMENT.from_string(source)
+            with _memory_cap(MAX_MEMORY_BYTES):
+                self._template = _within(MAX_SECONDS, lambda: _ENVIRONMENT.from_string(source))
         except jinja2.TemplateSyntaxError as error:
             raise TemplateError(f"line {error.lineno}: {error.message}") from error
         except _Deadline:
@@ -145,22 +148,27 @@ class ChatTemplate:
     ) -> str:
         """The prompt's text. ``now`` is what ``strftime_now`` sees; ``tools`` are as in OpenAI's API.
         Raises TemplateError."""
-        pieces: list[str] = []
-        size = 0
+
+        def rendered() -> list[str]:
+            pieces: list[str] = []
+            size = 0
+            for piece in self._template.generate(
+                messages=[dict(m) for m in messages],
+                add_generation_prompt=add_generation_prompt,
+                strftime_now=now.strftime,
+                tools=[dict(tool) for tool in tools] if tools else None,
+                documents=None,
+                **self._tokens,
+            ):
+                size += len(piece)
+                if size > MAX_OUTPUT_CHARS:
+                    raise TemplateError("the chat template writes without end")
+                pieces.append(piece)
+            return pieces
+
         try:
-            with _memory_cap(MAX_MEMORY_BYTES), _deadline(MAX_SECONDS):
-                for piece in self._template.generate(
-                    messages=[dict(m) for m in messages],
-                    add_generation_prompt=add_generation_prompt,
-                    strftime_now=now.strftime,
-                    tools=[dict(tool) for tool in tools] if tools else None,
-                    documents=None,
-                    **self._tokens,
-                ):
-                    size += len(piece)
-                    if size > MAX_OUTPUT_CHARS:
-                        raise TemplateError("the chat template writes without end")
-                    pieces.append(piece)
+            with _memory_cap(MAX_MEMORY_BYTES):
+                pieces = _within(MAX_SECONDS, rendered)
         except TemplateError:
             raise
         except _Deadline:
@@ -174,9 +182,9 @@ class ChatTemplate:
         return "".join(pieces)
 
 
-@contextlib.contextmanager
-def _deadline(seconds: float) -> Iterator[None]:
-    """Raise _Deadline in this thread once ``seconds`` have passed, also inside an endless loop."""
+def _within(seconds: float, work: Callable[[], _T]) -> _T:
+    """Do ``work``, and raise _Deadline in the middle of it once ``seconds`` have passed, even of an
+    endless loop."""
     thread = ctypes.c_ulong(threading.get_ident())
     lock = threading.Lock()
     over = threading.Event()
@@ -191,14 +199,20 @@ def _deadline(seconds: float) -> Iterator[None]:
                     ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(_Deadline))
 
     watcher = threading.Thread(target=watch, name="template deadline", daemon=True)
-    watcher.start()
+    # Not a context manager: it could strike on the way in or out of one, and would go on striking.
     try:
-        yield
+        watcher.start()
+        return work()
     finally:
-        with lock:
-            over.set()
-        # One that was set but not yet raised must not surface in whatever runs next.
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, None)
+        while True:
+            try:
+                with lock:
+                    over.set()
+                # One that was set but not yet raised must not surface in whatever runs next.
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, None)
+                break
+            except _Deadline:  # it strikes here
+                continue
         watcher.join()
 
 
