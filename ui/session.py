@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,6 +36,8 @@ if TYPE_CHECKING:  # they take long to import
     from model_store.readiness import Readiness
     from model_store.store import Event as StoreEvent
     from model_store.store import Store
+
+log = logging.getLogger(__name__)
 
 
 class Session(QObject):
@@ -116,7 +119,8 @@ class Session(QObject):
         self.controller.close()
         self.server.close()
         self.bridge.close()
-        self.store.close()
+        if not self.store.close():
+            log.warning("the program ended before all chats were saved: %s", self.store.problem)
         self.history.close()
         self.models.close()
         self.library.close()

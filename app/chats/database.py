@@ -160,7 +160,8 @@ class Database:
         if query.match is None and not query.literals:
             return []
         if (running := self._search) is not None:
-            running.interrupt()
+            with contextlib.suppress(sqlite3.Error):  # closed just now
+                running.interrupt()
         with self._search_lock, _sorted():
             if self._search is None:
                 self._search = _connect(self.path, self._read_only)

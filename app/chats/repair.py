@@ -76,12 +76,8 @@ def repair(path: Path, migrations: Sequence[Migration] = MIGRATIONS) -> tuple[Da
 
 
 def _set_aside(path: Path) -> Path:
-    stamp = time.strftime("%Y%m%d-%H%M%S")
+    stamp = f"{time.strftime('%Y%m%d-%H%M%S')}-{time.time_ns() // 1000 % 1_000_000:06}"
     aside = path.with_name(f"{path.stem}.corrupt-{stamp}{path.suffix}")
-    number = 1
-    while aside.exists():
-        number += 1
-        aside = path.with_name(f"{path.stem}.corrupt-{stamp}-{number}{path.suffix}")
     try:
         path.replace(aside)
         # What is not in the file yet belongs to it; left behind, it would be played into the new one.
@@ -92,8 +88,8 @@ def _set_aside(path: Path) -> Path:
         raise ChatsError(
             "read_only", f"The damaged file of your chats cannot be set aside: {error.strerror or error}."
         ) from error
-    old = sorted(path.parent.glob(f"{path.stem}.corrupt-*{path.suffix}"), key=lambda file: file.name)
-    for file in old[:-_MOST_ASIDE]:
+    others = sorted(set(path.parent.glob(f"{path.stem}.corrupt-*{path.suffix}")) - {aside})
+    for file in others[: 1 - _MOST_ASIDE]:
         for tail in ("", "-wal", "-shm"):
             with contextlib.suppress(OSError):
                 file.with_name(file.name + tail).unlink()
@@ -103,7 +99,8 @@ def _set_aside(path: Path) -> Path:
 def _save(database: Database, source: Path, known: set[int]) -> int:
     """Copy into ``database`` the chats of ``source`` that are not ``known`` yet; how many they were."""
     try:
-        old = sqlite3.connect(source, timeout=1.0)
+        # It must not be made anew where it is not there; to play back its log it must be written.
+        old = sqlite3.connect(f"{source.absolute().as_uri()}?mode=rw", timeout=1.0, uri=True)
     except sqlite3.Error:
         return 0
     with contextlib.closing(old):

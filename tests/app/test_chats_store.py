@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -173,6 +174,20 @@ def test_an_answer_that_was_being_written_is_interrupted_at_the_next_start(path:
     third.close()
 
 
+def test_a_question_whose_answer_never_began_can_be_answered_again(path: Path) -> None:
+    store = ChatStore(path)
+    chat = make(store, "hi")
+    store.keep(chat, store.conversation(chat).add_answer())
+    assert store.flush(30)
+    store.close()
+    again = ChatStore(path)
+    question, answer = again.conversation(again.chats()[0]).messages
+    assert (question.text, answer.text, answer.state) == ("hi", "", "interrupted")
+    assert not answer.incomplete and answer.problem == INTERRUPTED
+    assert [message.content for message in again.conversation(again.chats()[0]).prompt()] == ["hi"]
+    again.close()
+
+
 def test_one_chat_is_one_object_however_many_are_looked_at(store: ChatStore) -> None:
     chats = [make(store, f"chat {i}") for i in range(30)]
     held = store.conversation(chats[0])
@@ -285,6 +300,24 @@ def test_search_is_bounded_and_the_newest_come_first(store: ChatStore) -> None:
     assert [store.get(place.chat).title for place in places] == [f"chat {i}" for i in (19, 18, 17, 16, 15)]  # type: ignore[union-attr]
 
 
+def test_searching_from_threads_while_chats_are_written(store: ChatStore) -> None:
+    for i in range(200):
+        make(store, f"needle {i} " + "hay " * 200)
+    assert store.flush(30)
+
+    def search(number: int) -> int:
+        return sum(len(store.search(f"ne hay {'%' if number % 2 else ''}")) for _ in range(30))
+
+    with ThreadPoolExecutor(4) as pool:
+        searches = [pool.submit(search, number) for number in range(8)]
+        for i in range(50):
+            chat = make(store, f"needle and more {i}")
+            assert store.conversation(chat).messages
+        for one in searches:
+            assert one.result() >= 0  # a later search may have ended all of them
+    assert len(found(store, "needle hay")) == 100
+
+
 # ---- what thousands of chats cost
 
 
@@ -373,6 +406,18 @@ class StoreMachine(RuleBasedStateMachine):
             removed = there[1].remove(message)
             assert not set(removed) & set(there[1].everything)
             self._keep(*there, removed=removed)
+
+    @rule(chat=chats, at=st.integers(0, 50))
+    def remove_and_put_back(self, chat: int, at: int) -> None:
+        if (there := self._chat(chat)) is not None and there[1].everything:
+            path, everything, leaf = there[1].messages, there[1].everything, there[1].leaf
+            removed = there[1].remove(everything[at % len(everything)])
+            self._keep(*there, removed=removed)
+            assert there[1].put_back(removed, leaf)
+            assert there[1].everything == everything
+            if path:
+                assert there[1].messages[: len(path)] == path
+            self._keep(*there, *removed)
 
     @rule(chat=chats, at=st.integers(0, 50), text=st.text(max_size=5))
     def grow(self, chat: int, at: int, text: str) -> None:
