@@ -474,6 +474,32 @@ def test_drafter_is_chosen_and_given_up(make_window: MakeWindow, qtbot: QtBot, h
     assert Pairs(models()).drafter_of(path) is None
 
 
+def test_model_in_use_is_loaded_again_only_for_another_drafter(
+    make_window: MakeWindow, qtbot: QtBot, hub: LocalHub
+) -> None:
+    path = local("mine")
+    write_eagle3(models() / "head.gguf", SHAPE)
+    window = make_window(model=str(path))
+    qtbot.waitUntil(lambda: window.session.controller.state.phase == "ready", timeout=WAIT)
+    phases: list[str] = []
+    window.session.engine_changed.connect(lambda: phases.append(window.session.controller.state.phase))
+    page = page_of(window)
+    card = ready_card(page, qtbot, path)
+    click(qtbot, card.button)
+    assert window.shown == CHATS and "loading" not in phases
+    window.show_page(MODELS)
+    card.options.setChecked(True)
+    panel = card.panel
+    assert panel is not None
+    qtbot.waitUntil(lambda: panel.drafter.count() == 2, timeout=WAIT)
+    panel.drafter.setCurrentIndex(1)
+    panel.drafter.activated.emit(1)
+    qtbot.waitUntil(lambda: "loads it again" in card.news.text(), timeout=WAIT)
+    click(qtbot, card.button)
+    assert "loading" in phases
+    assert "loads it again" not in card.news.text()
+
+
 def test_drafter_that_does_not_fit_says_why(make_window: MakeWindow, qtbot: QtBot, hub: LocalHub) -> None:
     path = local("mine")
     misfit = write_eagle3(models() / "misfit.gguf", Tiny(n_layer=8, n_embd=128))

@@ -258,7 +258,7 @@ def _with_getting(view: CardView, getting: Getting | None) -> CardView:
             action="chat",
             action_help="Load it with its drafter, and chat",
             options=False,
-            news="Ready.",
+            tag="ready",
         )
     amount, rate, left = job_words(job)
     text = " · ".join(words for words in (amount, rate, left) if words)

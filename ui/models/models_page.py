@@ -160,7 +160,10 @@ class ModelsPage(QWidget):
         self.suggested.filter(text)
 
     def _chat(self, path: str) -> None:
-        self._session.choose_model(path)
+        state = self._session.controller.state
+        is_there = state.phase == "ready" and state.report is not None and state.report.path == path
+        if self.ready.take_new_pairing(path) or not is_there:
+            self._session.choose_model(path)
         self._session.page_asked.emit(_CHATS)
 
     def _arrived(self, job: object) -> None:

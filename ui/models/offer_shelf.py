@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -51,8 +52,8 @@ class OfferShelf(QObject):
         """What is asked for when nothing was chosen yet."""
         raise NotImplementedError
 
-    def page(self, key: str) -> str:
-        """The repository whose page belongs to the card."""
+    def repo(self, key: str) -> str:
+        """The repository that the card is about."""
         raise NotImplementedError
 
     def is_looking(self, key: str) -> bool:
@@ -132,7 +133,9 @@ class OfferShelf(QObject):
                 self.chat_asked.emit(str(job.files[0].path))
 
     def _open_page(self, key: str) -> None:
-        QDesktopServices.openUrl(QUrl(f"https://huggingface.co/{self.page(key)}"))
+        offer = self.offers.get(key)
+        endpoint = os.environ.get("HF_ENDPOINT", "https://huggingface.co").rstrip("/")
+        QDesktopServices.openUrl(QUrl(offer.page if offer is not None else f"{endpoint}/{self.repo(key)}"))
 
     def _open_options(self, key: str) -> None:
         if key in self.offers:

@@ -41,6 +41,7 @@ class _State:
 
     ready: Readiness | None = None
     asked: bool = False
+    paired_anew: bool = False
     checking: StopSignal | None = None
     news: str = ""
     trouble: Trouble | None = None
@@ -114,6 +115,16 @@ class ReadyShelf(QObject):
         for state in self._states.values():
             state.asked = False
         self._read_next()
+
+    def take_new_pairing(self, path: str) -> bool:
+        """Whether another drafter was chosen for that model since it was asked about last."""
+        state = self._states.get(f"file:{path}")
+        if state is None or not state.paired_anew:
+            return False
+        state.paired_anew = False
+        state.news = ""
+        self.group.refresh(f"file:{path}")
+        return True
 
     def _view(self, key: str) -> CardView:
         entry, state = self._entries[key], self._states.get(key) or _State()
@@ -340,7 +351,7 @@ class ReadyShelf(QObject):
 
     def _paired(self, key: str) -> None:
         state = self._state(key)
-        state.asked, state.trouble = False, None
+        state.asked, state.paired_anew, state.trouble = False, True, None
         state.news = ""
         if key == self._used_key():
             state.news = "It is loaded: Chat loads it again with this choice."

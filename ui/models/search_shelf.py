@@ -74,7 +74,7 @@ class SearchShelf(OfferShelf):
     def wish(self, key: str) -> Wish:
         return Wish(self._links.get(key) or self._hits[key].repo)
 
-    def page(self, key: str) -> str:
+    def repo(self, key: str) -> str:
         return self._hits[key].repo
 
     def _end_search(self) -> None:

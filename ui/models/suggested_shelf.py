@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from PySide6.QtCore import QObject
 
@@ -20,6 +20,14 @@ if TYPE_CHECKING:
 _AT_FIRST = 6
 
 
+class _Answer(NamedTuple):
+    """``here`` are ids of models that are on this machine."""
+
+    found: list[Suggestion]
+    here: set[str]
+    notices: tuple[str, ...]
+
+
 class SuggestedShelf(OfferShelf):
     """The Hub is asked about the models that are seen, one after another."""
 
@@ -35,8 +43,9 @@ class SuggestedShelf(OfferShelf):
     def fill(self) -> None:
         """Read the catalogue, and how much memory is free."""
 
-        def read(store: Store, stop: StopSignal) -> tuple[list[Suggestion], set[str]]:
-            entries = store.catalog().entries
+        def read(store: Store, stop: StopSignal) -> _Answer:
+            catalog = store.catalog()
+            entries = catalog.entries
             here = {
                 (manifest.repository, manifest.file)
                 for path, manifest in store.manifests.all().items()
@@ -50,7 +59,7 @@ class SuggestedShelf(OfferShelf):
                 and entry.target.repo in repos
                 and any(repo == entry.target.repo and _is_of(file, entry.target) for repo, file in here)
             }
-            return suggestions(entries, store.free_memory()), known
+            return _Answer(suggestions(entries, store.free_memory()), known, catalog.notices)
 
         self._session.models.ask(read, self._take)
 
@@ -69,7 +78,7 @@ class SuggestedShelf(OfferShelf):
     def wish(self, key: str) -> Wish:
         return Wish(self._found[key].entry.id)
 
-    def page(self, key: str) -> str:
+    def repo(self, key: str) -> str:
         target = self._found[key].entry.target
         return target.repo if target is not None else ""
 
@@ -80,14 +89,18 @@ class SuggestedShelf(OfferShelf):
             self.group.say(f"{problem.message} Sizes are estimates until then.")
         self._look_up_next()
 
-    def _take(self, answer: tuple[list[Suggestion], set[str]]) -> None:
-        found, here = answer
+    def _take(self, answer: _Answer) -> None:
         before = self._found
-        self._found = {catalog_key(each.entry): each for each in found}
+        found = {catalog_key(each.entry): each for each in answer.found}
+        # How much memory is free changes all the time: cards that are there do not move for it.
+        order = {key: number for number, key in enumerate(before)}
+        self._found = dict(sorted(found.items(), key=lambda item: order.get(item[0], len(order))))
         for key in list(self._found):
             # What has just come stays where it was until the page is made anew.
-            if self._found[key].entry.id in here and self._downloads.getting(key) is None:
+            if self._found[key].entry.id in answer.here and self._downloads.getting(key) is None:
                 del self._found[key]
+        if answer.notices and not self._offline:
+            self.group.say(" ".join(answer.notices))
         if before.keys() != self._found.keys():
             self._adopt()
         self._show()
