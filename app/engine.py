@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, cast
 
 from app.answer import Answer
 from app.protocol import (
@@ -16,6 +16,8 @@ from app.protocol import (
     Device,
     Done,
     DraftingParams,
+    Embed,
+    Embedded,
     Failed,
     FailureKind,
     FinishReason,
@@ -138,11 +140,27 @@ class LoadedModel(Protocol):
     def close(self) -> None: ...
 
 
+class Embedder(Protocol):
+    """An embedding model in memory."""
+
+    @property
+    def report(self) -> ModelReport: ...
+
+    def embed(self, texts: Sequence[str]) -> tuple[tuple[bytes, ...], int]:
+        """A vector for each text (see Embedded), and the tokens read. Raises EngineError, Interrupted."""
+
+    def abort(self) -> None: ...
+
+    def allow(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
 class ClosableSource(TokenSource, Protocol):
     def close(self) -> None: ...
 
 
-Loader = Callable[[Load, Callable[[float], bool]], LoadedModel]
+Loader = Callable[[Load, Callable[[float], bool]], LoadedModel | Embedder]
 """Loads a model, reporting the fraction done to a callback that returns False to cancel. Raises
 EngineError."""
 
@@ -173,6 +191,7 @@ class Engine:
         self._loader = loader
         self._clock = clock
         self._model: LoadedModel | None = None
+        self._embedder: Embedder | None = None  # in its place
         self._loop: Loop | None = None
         self._slots: Slots | None = None
         self._requests: list[_Request] = []
@@ -205,12 +224,19 @@ class Engine:
         finally:
             with self._lock:
                 self._cancelled.discard(request.request_id)
+        if model.report.embeds:
+            self._embedder = cast(Embedder, model)
+            return model.report
+        model = cast(LoadedModel, model)
         self._model = model
         self._loop = Loop(model.target, self._clock, model.costs, model.threads)
         self._slots = Slots(model.target, model.target.n_slots)
         return model.report
 
     def unload(self) -> None:
+        if self._embedder is not None:
+            self._embedder.close()
+            self._embedder = None
         model, self._model, self._loop, self._slots = self._model, None, None, None
         self._switched_off.clear()
         self._told.clear()
@@ -233,6 +259,8 @@ class Engine:
     def start(self, message: Generate) -> Started:
         """Begin an answer. Raises EngineError."""
         model, loop, slots = self._model, self._loop, self._slots
+        if self._embedder is not None:
+            raise EngineError("bad_input", "This is an embedding model, which writes no text.")
         if model is None or loop is None or slots is None:
             raise EngineError("no_model", "No model is loaded.")
         said = message.messages[-1].content if message.messages else message.prompt or ""
@@ -301,11 +329,33 @@ class Engine:
             notices=tuple(notices),
         )
 
+    def embed(self, message: Embed) -> Embedded:
+        """Vectors of texts, all at once. Raises EngineError."""
+        embedder = self._embedder
+        if embedder is None:
+            if self._model is None:
+                raise EngineError("no_model", "No model is loaded.")
+            raise EngineError("bad_input", "This model writes text; embeddings need an embedding model.")
+        with self._lock:
+            embedder.allow()
+            self._active_ids.add(message.request_id)
+            if message.request_id in self._cancelled:
+                embedder.abort()
+        try:
+            vectors, tokens = embedder.embed(message.texts)
+        except Interrupted as error:
+            raise EngineError("cancelled", "It was cancelled.") from error
+        finally:
+            with self._lock:
+                self._active_ids.discard(message.request_id)
+                self._cancelled.discard(message.request_id)
+        return Embedded(message.request_id, vectors, tokens)
+
     def cancel(self, request_id: int) -> None:
         """End a request (or a load) early, also in the middle of a pass. Any thread may call."""
         with self._lock:
             self._cancelled.add(request_id)
-            model = self._model
+            model = self._model or self._embedder
             if model is not None and self._active_ids and self._active_ids <= self._cancelled:
                 model.abort()
 

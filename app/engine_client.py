@@ -32,6 +32,8 @@ from app.protocol import (
     ChatMessage,
     Done,
     DraftingParams,
+    Embed,
+    Embedded,
     EngineOptions,
     Failed,
     FromWorker,
@@ -193,6 +195,10 @@ class EngineClient:
         """``generate`` for a request that is made already, but for its id."""
         return self._request(msgspec.structs.replace(request, request_id=next(self._ids)))
 
+    def embed(self, texts: Sequence[str]) -> int:
+        """Vectors of texts; ends with Embedded."""
+        return self._request(Embed(next(self._ids), tuple(texts)))
+
     def cancel(self, request_id: int) -> None:
         """Ask for an early end; the request still gets its one terminal message."""
         with self._lock:
@@ -201,7 +207,7 @@ class EngineClient:
 
     # ---- inside
 
-    def _request(self, message: Load | Unload | Generate) -> int:
+    def _request(self, message: Load | Unload | Generate | Embed) -> int:
         with self._lock:
             alive = self._process is not None
             if alive:
@@ -264,7 +270,7 @@ class EngineClient:
     def _dispatch(self, event: FromWorker) -> None:
         if isinstance(event, Hello) and event.protocol != protocol.PROTOCOL_VERSION:
             raise FrameError(f"the worker speaks protocol {event.protocol}")
-        if isinstance(event, Loaded | Unloaded | Done | Failed):
+        if isinstance(event, Loaded | Unloaded | Done | Embedded | Failed):
             with self._lock:
                 request = self._pending.pop(event.request_id, None)
                 if isinstance(event, Loaded) and isinstance(request, Load):

@@ -1,7 +1,7 @@
 """Messages between the program and its worker: frozen, tagged types that msgspec encodes and checks.
 
 Every load, unload and generate request is answered by exactly one terminal message that carries
-its ``request_id``: Loaded, Unloaded, Done or Failed.
+its ``request_id``: Loaded, Unloaded, Done, Embedded or Failed.
 """
 
 from __future__ import annotations
@@ -191,6 +191,13 @@ class Generate(Struct, frozen=True, tag=True, kw_only=True):
     started_at: float | None = None
 
 
+class Embed(Struct, frozen=True, tag=True):
+    """Vectors of texts, by an embedding model."""
+
+    request_id: int
+    texts: tuple[str, ...]
+
+
 class Cancel(Struct, frozen=True, tag=True):
     request_id: int
 
@@ -199,7 +206,7 @@ class Shutdown(Struct, frozen=True, tag=True):
     pass
 
 
-ToWorker = Load | Unload | Generate | Cancel | Shutdown
+ToWorker = Load | Unload | Generate | Embed | Cancel | Shutdown
 
 # ---- from the worker
 
@@ -244,6 +251,7 @@ class ModelReport(Struct, frozen=True, kw_only=True):
     notices: tuple[str, ...] = ()
     file: LoadedFile | None = None
     draft_file: LoadedFile | None = None
+    embeds: bool = False  # an embedding model, which writes no text
 
 
 class Device(Struct, frozen=True):
@@ -337,6 +345,14 @@ class Chunk(Struct, frozen=True, tag=True, kw_only=True):
     logprobs: tuple[TokenLogprob, ...] = ()  # of its tokens but an end token, where they were asked for
 
 
+class Embedded(Struct, frozen=True, tag=True):
+    """A vector of float32 (little-endian) for each text, of length 1; ``tokens`` were read for all."""
+
+    request_id: int
+    vectors: tuple[bytes, ...]
+    tokens: int
+
+
 class Done(Struct, frozen=True, tag=True, kw_only=True):
     """The whole answer. ``token_ids`` are the tokens of the visible text, no end token or stop;
     ``repeated`` is the share of them (0 to 1) in longer runs that the prompt has as well."""
@@ -367,7 +383,17 @@ class Log(Struct, frozen=True, tag=True):
 
 
 FromWorker = (
-    Hello | LoadProgress | Loaded | Unloaded | Started | PrefillProgress | Chunk | Done | Failed | Log
+    Hello
+    | LoadProgress
+    | Loaded
+    | Unloaded
+    | Started
+    | PrefillProgress
+    | Chunk
+    | Done
+    | Embedded
+    | Failed
+    | Log
 )
 
 _encoder = msgspec.msgpack.Encoder()

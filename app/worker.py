@@ -26,6 +26,7 @@ from app.frames import FrameError, FrameWriter, StreamClosed, read_frame
 from app.protocol import (
     Cancel,
     Chunk,
+    Embed,
     Failed,
     FromWorker,
     Generate,
@@ -47,7 +48,7 @@ GATHER_S = 0.05
 # How long a native call may take to notice that the program is gone before it is ended by force.
 GRACE_S = 2.0
 
-Request = Load | Unload | Generate
+Request = Load | Unload | Generate | Embed
 
 
 class Worker:
@@ -133,6 +134,8 @@ class Worker:
             elif isinstance(request, Unload):
                 self._engine.unload()
                 self._send(Unloaded(request.request_id))
+            elif isinstance(request, Embed):
+                self._send(self._engine.embed(request))
             else:
                 self._send(self._engine.start(request))
         except EngineError as error:
@@ -191,10 +194,10 @@ def _engine(script: Path | None) -> Engine:
 
         return fake_engine(script)
     from app.gpu_layers import known_devices
-    from app.llama_model import LlamaModel
+    from app.model_loader import load_model
     from native.model import build_info
 
-    return Engine(LlamaModel, build_info(), known_devices())
+    return Engine(load_model, build_info(), known_devices())
 
 
 def main() -> int:

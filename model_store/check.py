@@ -12,14 +12,15 @@ from model_store.memory_shape import TO_KEEP
 from model_store.split import split_name
 
 _MAX_LAYERS = 512  # llama.cpp's own bound
-_USES = {"chat": "a chat model", "draft": "a draft model"}
+_USES = {"chat": "a chat model", "draft": "a draft model", "embed": "an embedding model"}
+Use = Literal["chat", "draft", "embed"]
 
 
 class ModelFileError(Exception):
     """The file cannot be used as asked; the text is one sentence for the person, with the file's name."""
 
 
-def check_model_file(path: Path, use: Literal["chat", "draft"]) -> GgufHeader:
+def check_model_file(path: Path, use: Use) -> GgufHeader:
     """Return the header of ``path`` when it can serve as ``use``; of a split model, that of its first part.
 
     "draft" means an ordinary draft model, which runs in a context of its own. The header is good for
@@ -30,7 +31,7 @@ def check_model_file(path: Path, use: Literal["chat", "draft"]) -> GgufHeader:
     return header
 
 
-def check_use(name: str, header: GgufHeader, use: Literal["chat", "draft"]) -> None:
+def check_use(name: str, header: GgufHeader, use: Use) -> None:
     """Raises ModelFileError when a file with this header cannot serve as ``use``."""
     problem = unfit_for(classify(header), use)
     if problem is not None:
@@ -58,9 +59,9 @@ def read_model_file(path: Path) -> GgufHeader:
     return header
 
 
-def unfit_for(classified: Classified, use: Literal["chat", "draft"]) -> str | None:
+def unfit_for(classified: Classified, use: Use) -> str | None:
     """Why a file of this kind cannot serve as ``use``, to follow "it is"; None when it can."""
-    if classified.kind == "chat":
+    if classified.kind == ("embedding" if use == "embed" else "chat"):
         return None
     if classified.kind == "drafter" and use == "draft":
         return f"{classified.noun}, which needs hidden states of its target"

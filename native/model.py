@@ -16,7 +16,7 @@ from native.log import mark, problems_since
 from native.owned import Owned
 
 if TYPE_CHECKING:
-    from native.context import Context
+    pass
 
 lib.llama_backend_init()
 
@@ -45,7 +45,7 @@ class Model(Owned):
         from inside the load, so it must be quick. Raises ModelLoadError, or LoadCancelled.
         """
         self._handle: Any = None
-        self._contexts: list[Context] = []
+        self._contexts: list[Owned] = []
         self.path = Path(path)
         cancelled = False
 
@@ -88,11 +88,11 @@ class Model(Owned):
         if handle:
             lib.llama_model_free(handle)
 
-    def adopt(self, context: Context) -> None:
+    def adopt(self, context: Owned) -> None:
         """Called by a new context, so that it never outlives its model."""
         self._contexts.append(context)
 
-    def disown(self, context: Context) -> None:
+    def disown(self, context: Owned) -> None:
         if context in self._contexts:
             self._contexts.remove(context)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Protocol
 
@@ -12,6 +12,7 @@ from app.engine_client import Event, WorkerLost
 from app.protocol import (
     Chunk,
     Done,
+    Embedded,
     EngineOptions,
     Failed,
     Generate,
@@ -23,6 +24,7 @@ from app.protocol import (
 from app.server.errors import ApiError, engine_error
 
 AnswerEvent = Started | Chunk | Done
+_STOPPED = "The server is being stopped."
 
 
 class Client(Protocol):
@@ -33,6 +35,8 @@ class Client(Protocol):
     def unload(self) -> int: ...
 
     def ask(self, request: Generate) -> int: ...
+
+    def embed(self, texts: Sequence[str]) -> int: ...
 
     def cancel(self, request_id: int) -> None: ...
 
@@ -46,6 +50,7 @@ class EnginePort:
         self._on_done = on_done
         self._loop: asyncio.AbstractEventLoop | None = None
         self._answers: dict[int, asyncio.Queue[Started | Chunk | Done | Failed]] = {}
+        self._embeds: dict[int, asyncio.Future[Embedded | Failed]] = {}
         self._loads: dict[int, str] = {}
         self._wanted: str | None = None  # the model that the next request will find in memory
         self._problems: dict[str, str] = {}  # why a model could not be loaded
@@ -66,7 +71,7 @@ class EnginePort:
     @property
     def busy(self) -> int:
         """Answers that are asked for and have not ended."""
-        return len(self._answers)
+        return len(self._answers) + len(self._embeds)
 
     # ---- models
 
@@ -107,21 +112,42 @@ class EnginePort:
         while True:
             event = await events.get()
             if isinstance(event, Failed):
-                if event.kind == "no_model" and path in self._problems:
-                    raise engine_error("bad_model", self._problems[path])
-                raise engine_error(event.kind, event.message)
+                raise self._error(event, path)
             if isinstance(event, Done) and event.finish_reason == "cancelled":
                 raise ApiError(503, "The answer was stopped.", type="server_error", code="cancelled")
             yield event
             if isinstance(event, Done):
                 return
 
+    async def embed(self, texts: Sequence[str]) -> Embedded:
+        """Vectors of texts. Raises ApiError."""
+        path = self._wanted
+        request_id = self._client.embed(texts)
+        future: asyncio.Future[Embedded | Failed] = asyncio.get_running_loop().create_future()
+        self._embeds[request_id] = future
+        try:
+            event = await future
+        finally:
+            if self._embeds.pop(request_id, None) is not None:
+                self._client.cancel(request_id)
+        if isinstance(event, Failed):
+            raise self._error(event, path)
+        return event
+
+    def _error(self, event: Failed, path: str | None) -> ApiError:
+        if event.kind == "no_model" and path in self._problems:
+            return engine_error("bad_model", self._problems[path])
+        return engine_error(event.kind, event.message)
+
     def stop(self) -> None:
         """End all answers with an error: the server goes away."""
         self.closing = True
         for request_id, events in self._answers.items():
             self._client.cancel(request_id)
-            events.put_nowait(Failed(request_id, "worker_lost", "The server is being stopped."))
+            events.put_nowait(Failed(request_id, "worker_lost", _STOPPED))
+        for request_id, future in self._embeds.items():
+            if not future.done():
+                future.set_result(Failed(request_id, "worker_lost", _STOPPED))
 
     def _take(self, event: Event) -> None:
         match event:
@@ -142,6 +168,10 @@ class EnginePort:
                 self._problems[path] = event.message
                 if self._wanted == path:
                     self._wanted = None
+            case Embedded() | Failed() if event.request_id in self._embeds:
+                future = self._embeds.pop(event.request_id)
+                if not future.done():
+                    future.set_result(event)
             case Started() | Chunk() | Done() | Failed():
                 self._give(event)
 

@@ -259,6 +259,19 @@ class CompletionRequest(Sampled):
         return [self.prompt] if isinstance(self.prompt, str) else self.prompt
 
 
+class EmbeddingsRequest(_Body):
+    model: str = Field(description="The id of an embedding model in /v1/models.")
+    input: str | Annotated[list[str], Field(min_length=1, max_length=2048)]
+    encoding_format: Literal["float", "base64"] = "float"
+    user: str | None = None
+
+    def texts(self) -> list[str]:
+        texts = [self.input] if isinstance(self.input, str) else self.input
+        if not all(texts):
+            raise unsupported("input", "an empty text has no embedding")
+        return texts
+
+
 class InputText(_Body):
     type: Literal["input_text", "output_text"]
     text: str

@@ -12,7 +12,9 @@ from app.server.chat import ROUTE as CHAT
 from app.server.chat import chat_completions
 from app.server.completions import ROUTE as COMPLETIONS
 from app.server.completions import completions
-from app.server.requests import ChatRequest, CompletionRequest, ResponsesRequest
+from app.server.embeddings import ROUTE as EMBEDDINGS
+from app.server.embeddings import embeddings
+from app.server.requests import ChatRequest, CompletionRequest, EmbeddingsRequest, ResponsesRequest
 from app.server.responses import ROUTE as RESPONSES
 from app.server.responses import responses
 from app.server.service import Service
@@ -47,6 +49,10 @@ def router(service: Service) -> APIRouter:
     @routes.post(RESPONSES, responses=_ERRORS, tags=["answers"])
     async def response(body: ResponsesRequest, request: Request) -> Response:
         return await responses(service, body, request)
+
+    @routes.post(EMBEDDINGS, responses=_ERRORS, tags=["answers"])
+    async def embed(body: EmbeddingsRequest, request: Request) -> Response:
+        return await embeddings(service, body, request)
 
     @routes.get("/v1/models", tags=["models"])
     async def models() -> Response:

@@ -10,8 +10,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import msgspec
 
-from app.protocol import Done, Generate
-from app.server.errors import ApiError
+from app.protocol import Done, Embedded, Generate
+from app.server.errors import ApiError, unsupported
 from app.server.metrics import Metrics
 from app.server.port import AnswerEvent, EnginePort
 from app.server.shelf import Shelf
@@ -58,6 +58,8 @@ class Service:
         """Events of all ``requests``, each with its place among them, as they come. Raises ApiError."""
         self._admit(len(requests))
         model = await asyncio.to_thread(self.shelf.find, model_id)
+        if model.embeds:
+            raise unsupported("model", "this is an embedding model, which writes no text")
         how = await asyncio.to_thread(self.shelf.how, model)
         self._rest()
         began = asyncio.get_running_loop().time()
@@ -72,6 +74,24 @@ class Service:
                 taken = asyncio.get_running_loop().time() - began
                 self._seconds += 0.2 * (taken - self._seconds)
                 self._wait_for_rest()
+
+    async def embed(self, model_id: str, texts: Sequence[str]) -> Embedded:
+        """Vectors of texts, by an embedding model. Raises ApiError."""
+        self._admit(1)
+        model = await asyncio.to_thread(self.shelf.find, model_id)
+        if not model.embeds:
+            raise unsupported("model", "this model writes text; embeddings need an embedding model")
+        how = await asyncio.to_thread(self.shelf.how, model)
+        self._rest()
+        try:
+            async with self._sending:
+                self._admit(1)
+                self.port.want(*how)
+                embedding = asyncio.ensure_future(self.port.embed(texts))
+                await asyncio.sleep(0)  # it is sent behind its load
+            return await embedding
+        finally:
+            self._wait_for_rest()
 
     async def _merged(
         self, streams: Sequence[AsyncIterator[AnswerEvent]], route: str

@@ -13,6 +13,8 @@ from app.local_models import local_models, models_folder
 from app.protocol import EngineOptions
 from app.server.errors import ApiError
 from app.settings import Settings
+from model_store.check import ModelFileError, read_model_file
+from model_store.classify import classify
 from model_store.starter import starter_path
 
 _FRESH_S = 2.0  # how long a look into the folder is believed
@@ -20,11 +22,12 @@ _FRESH_S = 2.0  # how long a look into the folder is believed
 
 @dataclass(frozen=True)
 class Shelved:
-    """``created``: when the file was last changed, in Unix seconds."""
+    """``created``: when the file was last changed, in Unix seconds. ``embeds``: an embedding model."""
 
     id: str
     path: str
     created: int
+    embeds: bool = False
 
     def body(self) -> dict[str, object]:
         return {"id": self.id, "object": "model", "created": self.created, "owned_by": "local"}
@@ -80,21 +83,35 @@ class Shelf:
         now = self._clock()
         if not force and now - self._read_at < _FRESH_S:
             return
-        paths = [self._only] if self._only is not None else self._paths()
         models: dict[str, Shelved] = {}
-        for path in paths:
+        for path, embeds in [(self._only, _embeds(self._only))] if self._only is not None else self._paths():
             try:
                 changed = int(path.stat().st_mtime)
             except OSError:
                 continue  # it went away meanwhile
             # Two files of one name: the first in the list has it.
-            models.setdefault(path.stem, Shelved(path.stem, str(path), changed))
+            models.setdefault(path.stem, Shelved(path.stem, str(path), changed, embeds))
         self._models = models
         self._read_at = now
 
-    def _paths(self) -> list[Path]:
+    def _paths(self) -> list[tuple[Path, bool]]:
+        """Each with whether it is an embedding model."""
         settings = self._settings()
         chosen = Path(settings.model) if settings.model is not None else None
         entries = local_models(models_folder(settings))
-        chat = [entry.path for entry in entries if entry.kind == "chat" and entry.problem is None]
-        return [path for path in (chosen, *chat, starter_path()) if path is not None]
+        usable = [entry for entry in entries if entry.problem is None and entry.kind in ("chat", "embedding")]
+        listed = [(entry.path, entry.kind == "embedding") for entry in usable]
+        starter = starter_path()
+        return [
+            *([(chosen, _embeds(chosen))] if chosen is not None else []),
+            *listed,
+            *([(starter, False)] if starter is not None else []),
+        ]
+
+
+def _embeds(path: Path) -> bool:
+    """Whether it is an embedding model; what is wrong with a file is said when it is loaded."""
+    try:
+        return classify(read_model_file(path)).kind == "embedding"
+    except ModelFileError:
+        return False

@@ -72,8 +72,11 @@ class GgufFile:
             vocab_size=tiny.n_vocab,
         )
 
-    def tokenizer(self, tiny: Tiny, mask: int | None = None) -> None:
+    def tokenizer(self, tiny: Tiny, mask: int | None = None, segments: int | None = None) -> None:
+        """``segments``: kinds of texts that BERT tells apart."""
         add_tokenizer(self._writer, tiny)
+        if segments is not None:
+            self._writer.add_token_type_count(segments)
         if mask is not None:
             self._writer.add_mask_token_id(mask)
 
