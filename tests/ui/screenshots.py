@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
 import msgspec
+import psutil
 from PySide6.QtCore import QEvent
 from PySide6.QtGui import QCursor
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
+from app.chats.chat import Chat
 from app.fake_script import FakeReply, FakeScript
 from app.settings import Settings, SettingsFile
 from tests.ui import showcase
@@ -30,6 +33,7 @@ from ui.speed.speed_page import SpeedPage
 from ui.theme import Choice, Theme
 
 SIZES = ((1280, 800), (1920, 1080))
+SCENES = ("chat", "palette", "speed", "models", "settings", "drafting", "empty")
 THEMES: tuple[Choice, ...] = ("light", "dark")
 README = {
     "chat": ("chat", "light"),
@@ -37,6 +41,7 @@ README = {
     "models": ("models", "light"),
     "speed": ("speed", "dark"),
 }
+_PAGES = {"speed": SPEED, "models": MODELS, "settings": SETTINGS}
 _WAIT_S = 60.0
 _FOLDER = Path(__file__).parents[2]
 
@@ -78,31 +83,34 @@ class Photographer:
         """Until what is built in turns of its own is there."""
         QTest.qWait(700)
 
-    def scenes(self) -> Iterator[str]:
-        """Names, each yielded while the window shows it."""
+    def show(self, scene: str) -> None:
+        """Bring the window to where it shows ``scene``, from wherever it was."""
         window = self.window
-        window.show_page(CHATS)
-        yield "chat"
-        window.shell.palette.open()
-        QTest.keyClicks(window.shell.palette.edit, "re")
-        yield "palette"
-        window.shell.palette.close_palette()
-        for page, name in ((SPEED, "speed"), (MODELS, "models"), (SETTINGS, "settings")):
-            window.show_page(page)
-            if page == MODELS:
-                self._models_without_the_hub()
-            elif page == SPEED:
+        window.show_page(_PAGES.get(scene, CHATS))
+        if scene in ("chat", "palette"):
+            self._open(0)
+        match scene:
+            case "palette":
+                window.shell.palette.open()
+                QTest.keyClicks(window.shell.palette.edit, "re")
+            case "speed":
                 self._figures_are_there()
-            yield name
-        window.show_page(CHATS)
-        self._begin_an_answer()
-        window.chat.speed.open_panel()
-        yield "drafting"
-        window.session.controller.stop()
-        self.until(lambda: not window.session.controller.busy)
-        window.chat.speed.close_panel()
-        window.session.controller.new_chat()
-        yield "empty"
+            case "models":
+                self._models_without_the_hub()
+            case "drafting":
+                self._begin_an_answer()
+                window.chat.speed.open_panel()
+            case "empty":
+                window.session.controller.new_chat()
+
+    def leave(self, scene: str) -> None:
+        """Close what was opened for ``scene``."""
+        if scene == "palette":
+            self.window.shell.palette.close_palette()
+        elif scene == "drafting":
+            self.window.session.controller.stop()
+            self.until(lambda: not self.window.session.controller.busy)
+            self.window.chat.speed.close_panel()
 
     def _models_without_the_hub(self) -> None:
         """What the catalogue alone knows; that nobody was asked need not be said in a picture."""
@@ -116,10 +124,16 @@ class Photographer:
         assert isinstance(page, SpeedPage)
         self.until(lambda: page.table.topLevelItemCount() > 0)
 
+    def _open(self, number: int) -> Chat:
+        session = self.window.session
+        title = showcase.TITLES[number][0]
+        chat = next(chat for chat in session.store.chats() if chat.title == title)
+        session.controller.chats.open(chat.id)
+        return chat
+
     def _begin_an_answer(self) -> None:
         session = self.window.session
-        chat = next(chat for chat in session.store.chats() if chat.title == showcase.TITLES[2][0])
-        session.controller.chats.open(chat.id)
+        chat = self._open(2)
         session.controller.send(showcase.QUESTION)
         flight = session.controller._answering.of(chat)
         assert flight is not None
@@ -135,7 +149,7 @@ class Photographer:
         QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
 
 
-def take(folder: Path, homes: Path, names: frozenset[str] | None = None) -> list[Path]:
+def take(folder: Path, homes: Path, names: Sequence[str] | None = None) -> list[Path]:
     """All pictures, or those of these scenes. A QApplication is there; SLIPSTREAM_HOME is moved into
     ``homes``."""
     application = QApplication.instance()
@@ -148,44 +162,43 @@ def take(folder: Path, homes: Path, names: frozenset[str] | None = None) -> list
         os.environ["SLIPSTREAM_HOME"] = str(home)
         photographer = Photographer(application, home, showcase.make_home(home), choice)
         try:
-            for name in photographer.scenes():
-                if names is not None and name not in names:
-                    continue
+            for name in SCENES if names is None else names:
+                photographer.show(name)
                 for width, height in SIZES:
                     photographer.window.resize(width, height)
                     photographer.settle()
                     path = folder / f"{name}-{choice}-{width}x{height}.png"
                     photographer.window.grab().save(str(path))
                     taken.append(path)
+                photographer.leave(name)
         finally:
             photographer.close()
     return taken
 
 
 def _one_machine() -> None:
-    """What fits depends on the memory of the machine: in the pictures it is always the same one."""
-    import psutil
-
+    """What fits depends on the machine's memory and disk: in the pictures it is always the same one."""
     memory = SimpleNamespace(total=16 * 2**30, available=11 * 2**30, percent=31.0)
     psutil.virtual_memory = lambda: memory
+    disk = SimpleNamespace(total=500_000_000_000, used=280_000_000_000, free=220_000_000_000)
+    shutil.disk_usage = lambda path: disk
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.ui.screenshots", description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=_FOLDER / "build" / "screenshots")
-    parser.add_argument("--only", action="append", metavar="SCENE")
+    parser.add_argument("--only", action="append", choices=SCENES, help="may be repeated")
     parser.add_argument("--only-folder", action="store_true", help="leave the pictures of the README alone")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     os.environ["HF_HUB_OFFLINE"] = "1"
     _one_machine()
-    names = frozenset(options.only) if options.only else None
     with tempfile.TemporaryDirectory() as homes:
         application = QApplication(sys.argv[:1])
-        taken = take(options.folder, Path(homes), names)
+        taken = take(options.folder, Path(homes), options.only)
         del application
-    if names is None and not options.only_folder:
+    if options.only is None and not options.only_folder:
         for name, (scene, choice) in README.items():
             picture = options.folder / f"{scene}-{choice}-{SIZES[0][0]}x{SIZES[0][1]}.png"
             (_FOLDER / "assets" / "screenshots" / f"{name}.png").write_bytes(picture.read_bytes())

@@ -10,14 +10,16 @@ from PySide6.QtWidgets import QApplication, QLabel
 from pytestqt.qtbot import QtBot
 
 from tests.ui import leaks
+from ui.theme import Theme
 
 
 def test_what_is_opened_and_closed_leaves_nothing(
-    qapp: QApplication, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    qapp: QApplication, theme: Theme, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SLIPSTREAM_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     assert leaks.check(tmp_path, rounds=15, windows=2) == []
+    theme.choose("dark")  # else it believes that its light one is still in force
 
 
 def test_a_widget_and_a_timer_that_stay_are_named(qtbot: QtBot, qapp: QApplication) -> None:
