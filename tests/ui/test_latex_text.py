@@ -86,6 +86,8 @@ def test_any_latex_gives_some_text_whose_places_are_in_it(parts: list[str]) -> N
         ("words\n\\[\nx\n\\]\nmore", ["\\[\nx\n\\]"]),
         ("- item\n  $$\n  x\n  $$", ["$$\nx\n$$"]),
         ("> $$x$$", ["$$x$$"]),
+        (r"\(x\)\(x\)", [r"\(x\)", r"\(x\)"]),
+        (r"\(x\)\(x\)", [r"\(x\)", r"\(x\)"]),
         ("| $a|b$ | $c$ |\n|---|---|---|\n", ["$c$"]),  # a bar ends a cell, whatever is in it
         ("It costs $5 and $6.", []),
         ("$5-$6, US$5 or 10$, $5 or 10$", []),

@@ -16,8 +16,8 @@ from ui.chat.markdown_stream import (
     CodeText,
     Finished,
     MarkdownStream,
-    plain_changes,
 )
+from ui.chat.plain_text import plain_changes
 
 
 class Reader:
@@ -194,8 +194,29 @@ def test_control_characters_in_a_links_words_are_visible() -> None:
         "*" * 6000,
         "<table>" * 10_000,
         "|a|b|\n|-|-|\n" + "| cell | cell |\n" * 1000,
+        "$" * 6000,
+        "$$\nx\n" * 2000,
+        "\\(" * 3000,
+        "$" + "\\frac{" * 500 + "}" * 500 + "$",
+        "$" + "x^" * 1900 + "$ " + "$" + "\\left(" * 600 + "$",
+        "$" + "\\sqrt" * 700 + "$",
     ],
-    ids=["quotes", "lists", "indented", "brackets", "pictures", "stars", "tables", "rows"],
+    ids=[
+        "quotes",
+        "lists",
+        "indented",
+        "brackets",
+        "pictures",
+        "stars",
+        "tables",
+        "rows",
+        "dollars",
+        "open",
+        "opened",
+        "fractions",
+        "scripts",
+        "roots",
+    ],
 )
 def test_hostile_structure_ends_in_time_and_is_cut_flat(text: str) -> None:
     began = time.process_time()

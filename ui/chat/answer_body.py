@@ -25,9 +25,9 @@ from ui.chat.markdown_stream import (
     Finished,
     Live,
     MarkdownStream,
-    plain_changes,
 )
 from ui.chat.part_selection import PartSelection
+from ui.chat.plain_text import plain_changes
 from ui.chat.prose_view import ProseView
 from ui.chat.table_view import TableView
 from ui.theme import Theme

@@ -27,7 +27,7 @@ from PySide6.QtWidgets import QApplication, QFrame, QLabel, QPlainTextEdit, QToo
 from ui import theme as measures
 from ui.bidi import parts_visible, visible
 from ui.chat.code_colours import CodeColours, Run
-from ui.chat.draft_marks import DraftMarks
+from ui.chat.draft_marks import DraftMarks, qt_length
 from ui.chat.drafted_text import DraftedText
 from ui.chat.markdown_positions import Origin
 from ui.theme import Theme, code_font, small_font
@@ -116,7 +116,7 @@ class CodeView(QWidget):
                 shown = visible(part)
                 if shown == part:
                     self.marks.add(part, position, at)
-                position += len(shown.encode("utf-16-le")) // 2
+                position += qt_length(shown)
                 at += len(part) if at >= 0 else 0
             start += length
 

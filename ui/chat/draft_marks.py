@@ -41,6 +41,13 @@ class _Mark(Struct):
     drafter: str
 
 
+def qt_length(text: str) -> int:
+    """How many positions ``text`` takes in a document: a character beyond U+FFFF takes two."""
+    if text.isascii():
+        return len(text)
+    return len(text) + sum(character > "\uffff" for character in text)
+
+
 def stretches(text: str, position: int, at: int) -> Iterator[Stretch]:
     """``text`` stands from ``position`` in a document and from ``at`` in the source."""
     if at < 0:

@@ -22,10 +22,22 @@ from ui.chat.latex_names import (
     ROOTS,
     ROWS,
     SPACES,
-    SUMS,
     SYMBOLS,
     TEXT,
     WORDS,
+)
+from ui.chat.latex_runs import (
+    Run,
+    accented,
+    bracketed,
+    ends_operand,
+    has_operator,
+    joined,
+    length,
+    lettered,
+    put_between,
+    trimmed,
+    wants_room,
 )
 
 if TYPE_CHECKING:
@@ -33,17 +45,6 @@ if TYPE_CHECKING:
 
 _NESTING = 40
 _LONGEST = 4000
-
-
-class Run(Struct, frozen=True):
-    """Text in one style. ``at`` is where its first character comes from in the formula's source, the
-    others follow it there; -1 for blanks and brackets of ours. ``script``: 1 raised, -1 lowered."""
-
-    text: str
-    at: int = -1
-    italic: bool = False
-    bold: bool = False
-    script: int = 0
 
 
 @functools.lru_cache(maxsize=1024)
@@ -55,7 +56,7 @@ def read_formula(source: str) -> tuple[Run, ...]:
         runs = _Reader(mark).read(_parse(inner))
     except Exception:  # whatever a stranger's LaTeX does to the parser, its source can still be read
         return (Run(source, 0),)
-    return tuple(_joined(runs)) or (Run(source, 0),)
+    return tuple(joined(runs)) or (Run(source, 0),)
 
 
 def _parse(source: str) -> list[LatexNode]:
@@ -157,7 +158,7 @@ class _Reader:
             index += 1
             if atom.character.isspace():
                 continue
-            if atom.character not in ("^", "_") and _wants_room(runs):
+            if atom.character not in ("^", "_") and wants_room(runs):
                 runs.append(Run(" ", script=script))
             if atom.character in ("^", "_"):
                 while index < len(atoms) and atoms[index].character.isspace():
@@ -177,13 +178,13 @@ class _Reader:
             else:
                 made = self._atom(atom, script, upright, runs)
                 if atom.macro in WORDS:
-                    if runs and _ends_operand(runs):
+                    if runs and ends_operand(runs):
                         runs.append(Run(" ", script=script))
                     follows = atoms[index : index + 1]
                     if follows and follows[0].character not in ("(", "[", "^", "_", ")", ","):
                         made.append(Run(" ", script=script))
                 runs += made
-        return _trimmed(runs)
+        return trimmed(runs)
 
     def _script(self, runs: list[Run], mark: _Atom, atom: _Atom, script: int) -> None:
         up = mark.character == "^"
@@ -192,7 +193,7 @@ class _Reader:
         elif script:  # a script of a script stands beside it: Qt raises one step only
             inner = self._atom(atom, script, False, [])
             runs.append(Run(mark.character, mark.at + self._shift, script=script))
-            runs += _bracketed(inner, script) if _length(inner) > 1 else inner
+            runs += bracketed(inner, script) if length(inner) > 1 else inner
         else:
             runs += self._atom(atom, 1 if up else -1, False, [])
 
@@ -218,7 +219,7 @@ class _Reader:
         character = {"-": "−", "*": "∗", "'": "′", "~": " ", "&": ""}.get(atom.character, atom.character)
         at = atom.at + self._shift
         runs: list[Run] = []
-        if character in OPERATORS and not (character in "+−±∓" and not _ends_operand(before)):
+        if character in OPERATORS and not (character in "+−±∓" and not ends_operand(before)):
             self._operator(runs, character, at, script, before)
         elif character in ",;":
             runs = [Run(character, at, script=script), Run(" ", script=script)]
@@ -231,7 +232,7 @@ class _Reader:
         if script:
             runs.append(Run(text, at, script=script))
             return
-        if _ends_operand(runs or before):
+        if ends_operand(runs or before):
             runs.append(Run(" "))
         runs += [Run(text, at), Run(" ")]
 
@@ -251,15 +252,15 @@ class _Reader:
             return []
         if name.lstrip("dtc") == "frac":
             top, below = (self._argument(one, script) for one in arguments)
-            top = _bracketed(top, script) if _has_operator(top) else top
-            below = _bracketed(below, script) if _length(below) > 1 else below
+            top = bracketed(top, script) if has_operator(top) else top
+            below = bracketed(below, script) if length(below) > 1 else below
             return [*top, Run("/", at, script=script), *below]
         if name == "sqrt":
             index = "".join(run.text for run in self._argument(arguments[0], 0)) if arguments[0] else ""
             inner = self._argument(arguments[1], script)
             sign = Run(ROOTS.get(index, "√"), at, script=script)
             root = [Run(index, script=1)] if index and index not in ROOTS else []
-            return [*root, sign, *(_bracketed(inner, script) if _length(inner) > 1 else inner)]
+            return [*root, sign, *(bracketed(inner, script) if length(inner) > 1 else inner)]
         if name.lstrip("dt") == "binom":
             top, below = self._argument(arguments[0], 1), self._argument(arguments[1], -1)
             return [Run("(", at, script=script), *top, *below, Run(")", script=script)]
@@ -272,10 +273,10 @@ class _Reader:
             arrow = Run("→" if "right" in name else "←", at)
             return [Run(" "), *self._argument(arguments[-1], 1), arrow, Run(" ")]
         if name in ALPHABETS:
-            return [_lettered(run, ALPHABETS[name]) for run in self._argument(arguments[0], script)]
+            return [lettered(run, ALPHABETS[name]) for run in self._argument(arguments[0], script)]
         if name in ACCENTS or name in LINES:
             return [
-                _accented(run, ACCENTS.get(name) or LINES[name])
+                accented(run, ACCENTS.get(name) or LINES[name])
                 for run in self._argument(arguments[0], script)
             ]
         if name in ("pmod", "tag"):
@@ -331,9 +332,9 @@ class _Reader:
         brackets = BRACKETS.get(name)
         if name == "cases" or brackets:
             opening, closing = (brackets[0], brackets[1]) if brackets else ("{ ", "")
-            lines = [_put_between(row, "  " if name == "cases" else " ") for row in rows]
-            return [Run(opening), *_put_between(lines, "; "), *([Run(closing)] if closing else [])]
-        return _put_between([_put_between(row, " ") for row in rows], "\u2028")
+            lines = [put_between(row, "  " if name == "cases" else " ") for row in rows]
+            return [Run(opening), *put_between(lines, "; "), *([Run(closing)] if closing else [])]
+        return put_between([put_between(row, " ") for row in rows], "\u2028")
 
 
 def _split(atoms: list[_Atom], at: Callable[[_Atom], bool]) -> list[list[_Atom]]:
@@ -344,100 +345,3 @@ def _split(atoms: list[_Atom], at: Callable[[_Atom], bool]) -> list[list[_Atom]]
         else:
             parts[-1].append(atom)
     return parts
-
-
-def _put_between(parts: list[list[Run]], text: str) -> list[Run]:
-    runs: list[Run] = []
-    for index, part in enumerate(parts):
-        if index and (runs or text != " "):
-            runs.append(Run(text))
-        runs += part
-    return runs
-
-
-def _wants_room(runs: Sequence[Run]) -> bool:
-    """After a sum or a limit with what stands over and under it."""
-    if not runs or not runs[-1].script:
-        return bool(runs) and runs[-1].text in SUMS
-    base = next((run.text for run in reversed(runs) if not run.script), "")
-    return base in SUMS or base in WORDS
-
-
-def _ends_operand(runs: Sequence[Run]) -> bool:
-    """Whether what follows a sign stands between two values: then it is no sign of one alone."""
-    text = runs[-1].text if runs else ""
-    return bool(text) and not text[-1].isspace() and text[-1] not in "([{⟨" and text[-1] not in OPERATORS
-
-
-def _length(runs: Sequence[Run]) -> int:
-    """How many values stand there; scripts belong to what they are at, and a number is one."""
-    text = "".join(run.text for run in runs if not run.script or run.script == runs[0].script)
-    if text.replace(".", "").isdigit() or ((text[:1], text[-1:]) == ("(", ")") and text.count("(") == 1):
-        return 1
-    return len([c for c in text if not unicodedata.combining(c)])
-
-
-def _has_operator(runs: Sequence[Run]) -> bool:
-    """Outside of brackets, and blanks count: ``sin x`` over something needs brackets too."""
-    depth = 0
-    for character in "".join(run.text for run in runs if run.script == runs[0].script):
-        depth += (character in "([{") - (character in ")]}")
-        if not depth and (character in OPERATORS or character == " "):
-            return True
-    return False
-
-
-def _bracketed(runs: Sequence[Run], script: int) -> list[Run]:
-    return [Run("(", script=script), *runs, Run(")", script=script)]
-
-
-def _lettered(run: Run, alphabet: str) -> Run:
-    if alphabet == "":
-        return Run(run.text, run.at, bold=run.bold, script=run.script)
-    if alphabet == "BOLD":
-        return Run(run.text, run.at, italic=False, bold=True, script=run.script)
-    return Run("".join(_letter(c, alphabet) for c in run.text), run.at, script=run.script)
-
-
-@functools.cache
-def _letter(character: str, alphabet: str) -> str:
-    if not (character.isascii() and character.isalpha()):
-        return character
-    name = f"{alphabet} {'CAPITAL' if character.isupper() else 'SMALL'} {character.upper()}"
-    for prefix in ("", "MATHEMATICAL ", "BLACK-LETTER "):
-        try:
-            return unicodedata.lookup(prefix + (name if prefix[:1] != "B" else name.removeprefix("FRAKTUR ")))
-        except KeyError:
-            continue
-    return character
-
-
-def _accented(run: Run, accent: str) -> Run:
-    text = "".join(c + accent if not c.isspace() else c for c in run.text)
-    return Run(text, run.at, italic=run.italic, bold=run.bold, script=run.script)
-
-
-def _trimmed(runs: list[Run]) -> list[Run]:
-    """Without blanks of ours at the ends, and never two of them in a row."""
-    result: list[Run] = []
-    for run in runs:
-        if run.text == " " and run.at < 0 and (not result or result[-1].text.endswith((" ", "\u2028"))):
-            continue
-        result.append(run)
-    if result and result[-1].text == " " and result[-1].at < 0:
-        result.pop()
-    return result
-
-
-def _joined(runs: Sequence[Run]) -> list[Run]:
-    result: list[Run] = []
-    for run in runs:
-        if result:
-            last = result[-1]
-            follows = run.at == last.at + len(last.text) if last.at >= 0 else run.at < 0
-            if follows and (last.italic, last.bold, last.script) == (run.italic, run.bold, run.script):
-                result[-1] = Run(last.text + run.text, last.at, last.italic, last.bold, last.script)
-                continue
-        if run.text:
-            result.append(run)
-    return result

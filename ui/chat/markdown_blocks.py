@@ -49,6 +49,12 @@ class Span(Struct, frozen=True):
     formula: str | None = None
     script: int = 0
 
+    @property
+    def style(self) -> tuple[object, ...]:
+        """All but what it says and where it stands."""
+        formula = id(self.formula)  # the same one twice in a row is two
+        return self.bold, self.italic, self.strike, self.code, self.link, formula, self.script
+
 
 class TextBlock(Struct, frozen=True, kw_only=True):
     """One paragraph. ``depth`` counts lists around it, ``quote`` quotes; ``marker`` is set on the
@@ -356,7 +362,7 @@ class _Inline:
         if self._spans:
             before = self._spans[-1]
             follows = span.at == before.at + len(before.text) if before.at >= 0 else span.at < 0
-            if follows and replace(before, text="", at=-1) == replace(span, text="", at=-1):
+            if follows and before.style == span.style:
                 self._spans[-1] = replace(before, text=before.text + span.text)
                 return
         self._spans.append(span)

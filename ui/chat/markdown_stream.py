@@ -9,8 +9,7 @@ from markdown_it.token import Token
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ui.bidi import is_rtl
-from ui.chat.markdown_blocks import Block, Span, TableBlock, TextBlock, blocks_of, language_of, parser
+from ui.chat.markdown_blocks import Block, TableBlock, blocks_of, language_of, parser
 from ui.chat.markdown_math import OPEN_END
 from ui.chat.markdown_positions import Origin, SourceLines, add_run
 from ui.chat.markdown_units import Unit, indent, tame, units_of
@@ -21,7 +20,8 @@ TABLE_LIMIT = 400
 _NESTED_TABLE_LIMIT = 8000  # what is in a list is shown as one
 _OPEN_BRACKETS = 60  # the search for a link's end is quadratic in these
 
-_FENCE = re.compile(r"^( {0,3})(`{3,}(?=[^`\n]*$)|~{3,})([^\n]*)$")
+# The mark that opens code, and what follows it.
+FENCE = re.compile(r"^( {0,3})(`{3,}(?=[^`\n]*$)|~{3,})([^\n]*)$")
 _ITEM_MARK = re.compile(r"^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+")
 _BLANK_LINES = re.compile(r"(?:[ \t]*\n)+")
 _ORDERED = re.compile(r"^[ ]*(\d{1,9})[.)]\s")
@@ -239,7 +239,7 @@ class MarkdownStream:
             return
         raw = self._tail.split("\n")
         lines = [tame(self._dedent(line)) for line in raw]
-        if (match := _FENCE.match(lines[0])) and len(lines) > 1:
+        if (match := FENCE.match(lines[0])) and len(lines) > 1:
             self._open_code(changes, match[2], match[3])
             self._drop_lines(raw, 1)
             return
@@ -345,7 +345,7 @@ class MarkdownStream:
             self._items.append(_OpenItem(columns, self._depth + 1, following))
         text = lines[line][self._columns - base :]
         self._number = None
-        match = _FENCE.match(text)
+        match = FENCE.match(text)
         self._open_code(changes, match[2] if match else "```", match[3] if match else "")
 
     def _live_or_done(
@@ -393,37 +393,3 @@ class _OpenItem(Struct, frozen=True):
     columns: int
     depth: int
     next_number: int | None
-
-
-def plain_changes(text: str) -> list[Change]:
-    """What a person typed: fenced code becomes code, everything else stays as it was typed."""
-    changes: list[Change] = []
-    fence: str | None = None
-    code: list[str] = []
-    blank = 0  # lines that are shown only if words follow: beside code there is room anyway
-
-    def close() -> None:
-        changes.extend((CodeText("\n".join(code)), CodeClosed()))
-
-    for line in text.replace("\r\n", "\n").strip("\n").split("\n"):
-        mark = line.strip()
-        if fence is not None:
-            if len(mark) >= len(fence) and not mark.strip(fence[0]):
-                close()
-                fence = None
-            else:
-                code.append(line)
-        elif match := _FENCE.match(line):
-            fence, code, blank = match[2], [], 0
-            changes.append(CodeOpened(language_of(match[3]), 0))
-        elif not mark:
-            blank += 1
-        else:
-            after_code = bool(changes) and isinstance(changes[-1], CodeClosed)
-            for _ in range(0 if after_code else blank):
-                changes.append(Finished(TextBlock(tight=True)))
-            blank = 0
-            changes.append(Finished(TextBlock(spans=(Span(line),), tight=True, rtl=is_rtl(line))))
-    if fence is not None:
-        close()
-    return changes
