@@ -56,7 +56,7 @@ class Legend(QWidget):
         self._theme = theme
         self.marks: list[LegendMark] = []
         self.setAccessibleName("Drafters")
-        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
         theme.changed.connect(self._recolour)

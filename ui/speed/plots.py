@@ -10,14 +10,15 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pyqtgraph as pg  # type: ignore[import-untyped]
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt, Signal
-from PySide6.QtGui import QFont, QKeyEvent, QMouseEvent
+from PySide6.QtGui import QFont, QFontMetrics, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolTip, QVBoxLayout, QWidget
 
 from ui.speed.scale import round_end
 from ui.theme import Theme, numbers_font, small_font
+from ui.widgets.elided_label import ElidedLabel
 
-_AXIS_PX = 44
 _BAR = 0.62  # of the room of one
+_LEAST_ROWS = 3  # one more that speaks up should not move what is below
 
 
 class Plot(QFrame):
@@ -36,12 +37,11 @@ class Plot(QFrame):
         self.setAccessibleName(f"{title}. {help}")
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setMouseTracking(True)
-        self._title = QLabel(title, self)
+        self._title = ElidedLabel(title, self)
         self._value = QLabel(self)
         self._value.setProperty("role", "muted")
         row = QHBoxLayout()
-        row.addWidget(self._title)
-        row.addStretch(1)
+        row.addWidget(self._title, 1)
         row.addWidget(self._value)
         self.plot = pg.PlotWidget(self, background=None)
         self.plot.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
@@ -51,7 +51,7 @@ class Plot(QFrame):
         self.plot.hideButtons()
         self.plot.setMouseEnabled(False, False)
         self.plot.getPlotItem().getViewBox().setDefaultPadding(0)
-        self.plot.setFixedHeight(height)
+        self._picture_px = height
         column = QVBoxLayout(self)
         column.setContentsMargins(8, 4, 8, 4)
         column.setSpacing(4)
@@ -59,7 +59,6 @@ class Plot(QFrame):
         column.addWidget(self.plot)
         for child in (self._title, self._value):
             child.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        self.plot.getPlotItem().setContentsMargins(0, 7, 14, 0)  # half of the last number's width
 
     def follow_theme(self) -> None:
         """To be called once everything that has a colour is there."""
@@ -81,12 +80,24 @@ class Plot(QFrame):
         self._value.setFont(numbers_font(self.font()))
         font = QFont(numbers_font(self.font()))
         font.setPixelSize(max(1, font.pixelSize() - 1))
+        self.measure(QFontMetrics(font))
         for side in ("left", "bottom"):
             axis = self.plot.getAxis(side)
             axis.setPen(self._theme.colour("line"))
             axis.setTextPen(self._theme.colour("muted"))
             axis.setTickFont(font)
-            axis.setStyle(tickLength=0, tickAlpha=0, tickTextOffset=4, hideOverlappingLabels=False)
+            axis.setStyle(tickLength=0, tickAlpha=0, tickTextOffset=4)
+
+    def measure(self, metrics: QFontMetrics) -> None:
+        """The numbers at the axes are in letters of this size now."""
+        self.plot.getAxis("left").setWidth(metrics.horizontalAdvance("100 %") + 8)
+        self.plot.getAxis("bottom").setHeight(metrics.height() + 4)
+        self.plot.setFixedHeight(self._picture_px + 2 * metrics.height())
+        # The first and the last number of an axis stand half beside it.
+        beside = metrics.horizontalAdvance("10,000") // 2 + 1
+        self.plot.getPlotItem().setContentsMargins(0, metrics.height() // 2, beside, 0)
+        for side in ("left", "bottom"):
+            self.plot.getAxis(side).setStyle(hideOverlappingLabels=beside)
 
     # ---- pointer
 
@@ -134,13 +145,9 @@ class CurvePlot(Plot):
         """The y axis ends at ``most``, or at a round number that grows and is ``least`` or more."""
         self._least, self._most, self._ticks = least, most, ticks
         self._ends = (0.0, 0.0)
-        super().__init__(theme, title, help, 104 if with_axis else 94, parent)
-        self.plot.getAxis("left").setWidth(_AXIS_PX)
-        if with_axis:
-            self.plot.getAxis("bottom").setHeight(18)
-        else:
-            self.plot.getAxis("bottom").setHeight(8)  # half of the lowest number's height
-            self.plot.getAxis("bottom").setStyle(showValues=False)
+        self._with_axis = with_axis
+        super().__init__(theme, title, help, 72, parent)
+        self.plot.getAxis("bottom").setStyle(showValues=with_axis)
         self.curve = self.plot.plot(connect="finite", antialias=True)
         self.mark = pg.InfiniteLine(angle=90, movable=False)
         self.mark.setVisible(False)
@@ -151,6 +158,13 @@ class CurvePlot(Plot):
         super().recolour()
         self.curve.setPen(pg.mkPen(self._theme.colour("accent"), width=1.5))
         self.mark.setPen(pg.mkPen(self._theme.colour("muted"), width=1))
+
+    def measure(self, metrics: QFontMetrics) -> None:
+        super().measure(metrics)
+        if not self._with_axis:
+            below = metrics.height() // 2  # of the lowest number
+            self.plot.getAxis("bottom").setHeight(below)
+            self.plot.setFixedHeight(self._picture_px + metrics.height() + below)
 
     def show_values(self, ends: Sequence[int], values: Sequence[float | None]) -> None:
         """``values`` of the points that end at these tokens of the answer."""
@@ -182,20 +196,23 @@ class CurvePlot(Plot):
 class DrafterBars(Plot):
     """For each drafter what it drafted, an outline, and what of it was accepted, filled."""
 
-    _ROW_PX = 24
-    _LEAST_ROWS = 3  # one more that speaks up should not move what is below
-
     def __init__(self, theme: Theme, title: str, help: str, parent: QWidget) -> None:
-        super().__init__(theme, title, help, 18 + self._LEAST_ROWS * self._ROW_PX, parent)
+        super().__init__(theme, title, help, 0, parent)
         self.drafted = pg.BarGraphItem(x0=[0], width=[0], y=[0], height=_BAR)
         self.accepted = pg.BarGraphItem(x0=[0], width=[0], y=[0], height=_BAR)
         self.plot.addItem(self.drafted)
         self.plot.addItem(self.accepted)
         self.plot.getPlotItem().invertY(True)
-        self.plot.getAxis("bottom").setHeight(18)
-        self.follow_theme()
         self.names: tuple[str, ...] = ()
         self._end = 0.0
+        self.follow_theme()
+
+    def measure(self, metrics: QFontMetrics) -> None:
+        super().measure(metrics)
+        widest = max((metrics.horizontalAdvance(name) for name in self.names), default=0)
+        self.plot.getAxis("left").setWidth(max(metrics.horizontalAdvance("100 %"), widest) + 8)
+        rows = max(_LEAST_ROWS, len(self.names))
+        self.plot.setFixedHeight(metrics.height() + 12 + max(24, metrics.height() + 8) * rows)
 
     def show_bars(
         self, names: Sequence[str], drafted: Sequence[int], accepted: Sequence[int], colours: Sequence[str]
@@ -220,24 +237,20 @@ class DrafterBars(Plot):
             self.names, self._end = tuple(names), end
             axis = self.plot.getAxis("left")
             axis.setTicks([list(enumerate(names))])
-            widest = max(self.fontMetrics().horizontalAdvance(name) for name in names)
-            axis.setWidth(max(_AXIS_PX, widest + 8))
-            rows = max(self._LEAST_ROWS, len(names))
-            self.plot.setFixedHeight(18 + self._ROW_PX * rows)
+            rows = max(_LEAST_ROWS, len(names))
             self.plot.setRange(xRange=(0, end * 1.02), yRange=(-0.5, rows - 0.5), padding=0)
             self.plot.getAxis("bottom").setTicks([[(x, f"{x:,.0f}") for x in (0, end / 2, end)]])
+            self.recolour()
 
 
 class PositionBars(Plot):
     """The share of accepted tokens at each place of a draft, counted from 1."""
 
     def __init__(self, theme: Theme, title: str, help: str, parent: QWidget) -> None:
-        super().__init__(theme, title, help, 96, parent)
+        super().__init__(theme, title, help, 64, parent)
         self.bars = pg.BarGraphItem(x=[0], height=[0], width=_BAR)
         self.plot.addItem(self.bars)
-        self.plot.getAxis("left").setWidth(_AXIS_PX)
         self.plot.getAxis("left").setTicks([[(0, "0 %"), (0.5, "50 %"), (1, "100 %")]])
-        self.plot.getAxis("bottom").setHeight(18)
         self._places = -1
         self.follow_theme()
 

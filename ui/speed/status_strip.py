@@ -25,6 +25,7 @@ from ui.speed.spark_line import SparkLine
 from ui.theme import Theme, numbers_font
 from ui.widgets.quiet_button import QuietButton
 
+_LEFT, _RIGHT, _SPACING = 16, 8, 16
 UNFIT = "drafter does not fit"
 UNFIT_HELP = "None of its many drafted tokens was accepted: this drafter costs time with this model."
 
@@ -80,8 +81,8 @@ class StatusStrip(QFrame):
         self.more.clicked.connect(self.asked)
         self.show_open(False)
         row.setSizeConstraint(QHBoxLayout.SizeConstraint.SetNoConstraint)
-        row.setContentsMargins(16, 0, 8, 0)
-        row.setSpacing(16)
+        row.setContentsMargins(_LEFT, 0, _RIGHT, 0)
+        row.setSpacing(_SPACING)
         fields = (self.speed, self.spark, self.speedup, self.acceptance, self.per_pass, self.drafter)
         for field in fields:
             row.addWidget(field)
@@ -106,22 +107,25 @@ class StatusStrip(QFrame):
             label.setFixedWidth(metrics.horizontalAdvance(widest) + 2)
         self.words.setFont(font)
         self.drafter.measure(font)
+        self._least_words = metrics.horizontalAdvance("Drafting off in settings")
         self.setFixedHeight(max(32, metrics.height() + 12))
+        self._fit()
 
     def minimumSizeHint(self) -> QSize:
         return QSize(0, self.height())  # what has no room is hidden
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        # A narrow window keeps speed and acceptance, and the words that say what is going on.
-        for field, least in (
-            (self.speedup, 480),
-            (self.per_pass, 580),
-            (self.drafter, 660),
-            (self.spark, 820),
-        ):
-            field.setVisible(self.width() >= least)
-        self.more.setText("Speed" if self.width() >= 520 else "")
+        self._fit()
+
+    def _fit(self) -> None:
+        """A narrow window keeps speed and acceptance, and the words that say what is going on."""
+        room = self.width() - _LEFT - _RIGHT - self._least_words - _SPACING - self.more.sizeHint().width()
+        for field in (self.speed, self.acceptance, self.speedup, self.per_pass, self.drafter, self.spark):
+            room -= field.sizeHint().width() if field is self.spark else field.minimumWidth()
+            room -= _SPACING
+            field.setVisible(room >= 0 or field in (self.speed, self.acceptance))
+        self.more.setText("Speed" if self.per_pass.isVisibleTo(self) else "")
 
     def show_open(self, is_open: bool) -> None:
         """Whether what the strip leads to is there already."""

@@ -10,10 +10,11 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QToolTip
+from PySide6.QtWidgets import QApplication, QScrollArea, QToolTip
 from pytestqt.qtbot import QtBot
 
 from app.fake_script import FakeReply, FakeScript
+from app.settings import Settings
 from tests.ui.conftest import MakeWindow
 from ui.main_window import MainWindow
 from ui.speed import answer_words, drafters
@@ -201,6 +202,24 @@ def test_a_theme_recolours_it(window: MainWindow, theme: Theme, qtbot: QtBot) ->
             assert curve.plot.getAxis("left").textPen().color() == QColor(tokens.muted)
         colours = [brush.color() for brush in panel.by_drafter.accepted.opts["brushes"]]
         assert colours == [QColor(drafters.look(name).colour(tokens.dark)) for name in names]
+
+
+def test_large_text_is_not_cut(window: MainWindow, theme: Theme, qtbot: QtBot) -> None:
+    panel = opened(window)
+    ask(window, qtbot)
+    qtbot.waitUntil(lambda: panel.subject.text() == "The last answer", timeout=WAIT)
+    scroll = panel.findChild(QScrollArea)
+    for zoom in (100, 150, 200):
+        theme.apply(Settings(theme="light", zoom=zoom))
+        window.chat.speed.set_part_sizes((zoom * 7 // 4 + 105,))
+        QApplication.processEvents()
+        assert scroll.widget().width() <= scroll.viewport().width()
+        assert panel.legend.height() >= panel.legend.heightForWidth(panel.legend.width())
+        for value, caption in panel.figures._cells:
+            for label in (value, caption):
+                assert label.width() >= label.fontMetrics().horizontalAdvance(label.text())
+        axis = panel.acceptance.plot.getAxis("left")
+        assert axis.width() > panel.fontMetrics().horizontalAdvance("100 %") * 0.8
 
 
 def test_an_earlier_answer_is_shown_from_its_footer(window: MainWindow, qtbot: QtBot) -> None:
