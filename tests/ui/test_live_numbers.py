@@ -166,3 +166,15 @@ def test_the_last_words_of_a_cancelled_answer_are_no_pass() -> None:
     live.chunk(chunk(0))
     assert live.passes == 2 and len(live.series.points) == 2
     assert live.speed == pytest.approx(20.0)
+
+
+def test_the_course_of_the_last_few_answers_is_kept() -> None:
+    live = LiveNumbers()
+    ended: list[Statistics] = []
+    for answer in range(20):
+        live.started(started())
+        for step in range(answer + 1):
+            live.chunk(chunk(2, 3, 1, step * 0.1))
+        ended.append(Statistics(completion_tokens=2 * answer + 2))
+        live.done(ended[-1])
+    assert [len(live.course(stats)) for stats in ended] == [0] * 4 + list(range(5, 21))

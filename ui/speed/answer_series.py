@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from app.protocol import Chunk
@@ -72,16 +74,6 @@ class AnswerSeries:
         last = self.points[-1:] if (len(self.points) - 1) % step else []
         return [*self.points[::step], *last]
 
-    def at(self, tokens: float) -> Point | None:
-        """The point that this place of the answer belongs to, None where there are none."""
-        if not self.points:
-            return None
-        low, high = 0, len(self.points) - 1
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (middle + 1, high) if self.points[middle].end < tokens else (low, middle)
-        return self.points[low]
-
     def _remember(self, chunk: Chunk) -> None:
         if self._recent and chunk.elapsed_s < self._recent[-1][0]:
             self._recent.clear()
@@ -119,6 +111,13 @@ class AnswerSeries:
         pairs = zip(self.points[::2], self.points[1::2], strict=False)
         odd = [self.points[-1]] if len(self.points) % 2 else []
         self.points = [*(_merged(first, second) for first, second in pairs), *odd]
+
+
+def index_at(points: Sequence[Point], tokens: float) -> int | None:
+    """Which point this place of the answer belongs to, None where there are none."""
+    if not points:
+        return None
+    return min(bisect_left(points, tokens, key=lambda point: point.end), len(points) - 1)
 
 
 def _merged(first: Point, second: Point) -> Point:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 from app.protocol import Chunk, PrefillProgress, Started
 from drafting.floor import UNFIT_AFTER
 from drafting.silence import Silence
 from drafting.statistics import Statistics
-from ui.speed.answer_series import AnswerSeries
+from ui.speed.answer_series import AnswerSeries, Point
 from ui.speed.silence_meter import SilenceMeter
 from ui.speed.spark_bars import SparkBars
 from ui.speed.speed_meter import SpeedMeter
+
+MOST_DRAWN = 320
+"""Points of a curve: it is about so many pixels wide."""
+_COURSES = 16  # answers whose curves are kept
 
 
 class LiveNumbers:
@@ -24,6 +30,7 @@ class LiveNumbers:
         self._silence = SilenceMeter()
         self.series = AnswerSeries()
         self.spark = SparkBars()
+        self._courses: deque[tuple[Statistics, list[Point]]] = deque(maxlen=_COURSES)
         self.clear()
 
     def clear(self) -> None:
@@ -77,6 +84,7 @@ class LiveNumbers:
         self.stats = stats
         self.speedup = stats.speedup
         self._ended = True
+        self._courses.append((stats, self.series.thinned(MOST_DRAWN)))
 
     def failed(self) -> None:
         self._end()
@@ -86,6 +94,10 @@ class LiveNumbers:
         self.finished = True
         self.prefill = None
         self.drafter = None
+
+    def course(self, stats: Statistics) -> list[Point]:
+        """The points of the answer that ended with ``stats``, as long as it is one of the last few."""
+        return next((points for of, points in self._courses if of is stats), [])
 
     @property
     def silence(self) -> Silence | None:

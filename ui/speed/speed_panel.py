@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QPoint, QPointF, Qt, QTimer, Signal
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
@@ -12,17 +14,17 @@ from ui.bidi import visible
 from ui.session import Session
 from ui.shell.regions import mark_region
 from ui.speed import answer_words, drafters, numbers
-from ui.speed.answer_series import Point
+from ui.speed.answer_series import Point, index_at
 from ui.speed.figure_grid import FigureGrid
 from ui.speed.legend import Legend
+from ui.speed.live_numbers import MOST_DRAWN
 from ui.speed.plots import CurvePlot, DrafterBars, PositionBars
 from ui.theme import Theme
 from ui.widgets.quiet_button import QuietButton
 
 REFRESH_MS = 100
-_MOST_DRAWN = 320  # a curve is about so many pixels wide
 EMPTY = "Send a message: how fast the answer is written, and who drafted it, is shown here."
-NO_CURVES = "The curves of an answer are kept until the next one begins."
+NO_CURVES = "Curves are kept of the last few answers, for as long as the program runs."
 
 
 class SpeedPanel(QFrame):
@@ -138,10 +140,13 @@ class SpeedPanel(QFrame):
         """An earlier answer, until the next one begins."""
         latest = self._session.controller.conversation.last("assistant")
         self._message = None if message is latest or message.stats is None else message
+        self._mark(None)
         self._show_now()
 
     def show_latest(self) -> None:
-        self._message = None
+        if self._message is not None:
+            self._message = None
+            self._mark(None)
         self._show_now()
 
     @property
@@ -149,6 +154,12 @@ class SpeedPanel(QFrame):
         if self._message is not None and self._message.stats is not None:
             return self._message.stats
         return self._live.stats
+
+    @property
+    def _points(self) -> Sequence[Point]:
+        if self._message is None:
+            return self._live.series.points
+        return self._live.course(self.stats)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -203,10 +214,11 @@ class SpeedPanel(QFrame):
         something = stats.target_passes > 0
         self.subject.setText(self._subject(something))
         self.latest.setVisible(not is_live)
-        self.no_curves.setVisible(not is_live)
+        points = self._points
+        self.no_curves.setVisible(something and not points)
         self.figures.setVisible(something)
         for curve in self.curves:
-            curve.setVisible(is_live and something)
+            curve.setVisible(bool(points))
         for widget in (self.by_drafter, self.by_position, self.legend):
             widget.setVisible(something)
         if not something:
@@ -215,8 +227,7 @@ class SpeedPanel(QFrame):
         speed = self._live.speed if is_live else stats.tokens_per_second
         speedup = self._live.speedup if is_live else stats.speedup
         self.figures.show_figures(numbers.figures(stats, speed, speedup))
-        if is_live:
-            self._show_curves()
+        self._show_curves()
         self._show_bars(stats)
         self.silences.setText("\n".join(answer_words.silence_words(stats)))
 
@@ -229,8 +240,8 @@ class SpeedPanel(QFrame):
         return "The last answer" if self._live.finished else "The answer that is being written"
 
     def _show_curves(self) -> None:
-        points = self._live.series.points
-        drawn = self._live.series.thinned(_MOST_DRAWN)
+        points = self._points
+        drawn = points if self._message is not None else self._live.series.thinned(MOST_DRAWN)
         ends = [point.end for point in drawn]
         for curve, value, shown in (
             (self.speed, _speed, numbers.speed),
@@ -261,19 +272,19 @@ class SpeedPanel(QFrame):
     # ---- pointer and keys
 
     def _over_curve(self, curve: CurvePlot, place: QPointF | None, at: QPoint) -> None:
-        point = None if place is None else self._live.series.at(place.x())
-        self._mark(point)
-        if point is not None:
-            curve.say(answer_words.pass_words(point), at)
+        points = self._points
+        found = None if place is None else index_at(points, place.x())
+        self._mark(None if found is None else points[found])
+        if found is not None:
+            curve.say(answer_words.pass_words(points[found]), at)
 
     def _step(self, curve: CurvePlot, step: int) -> None:
-        points = self._live.series.points
+        points = self._points
         if not points:
             return
         at = len(points) - 1 if step < 0 else 0
         if self._marked is not None:
-            now = self._live.series.at(self._marked.end)
-            at = max(0, min(len(points) - 1, points.index(now) + step)) if now is not None else at
+            at = max(0, min(len(points) - 1, (index_at(points, self._marked.end) or 0) + step))
         self._mark(points[at])
         curve.say(answer_words.pass_words(points[at]), curve.mapToGlobal(QPoint(16, curve.height())))
 

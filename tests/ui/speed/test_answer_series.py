@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from tests.ui.test_live_numbers import chunk
-from ui.speed.answer_series import WINDOW, AnswerSeries
+from ui.speed.answer_series import WINDOW, AnswerSeries, index_at
 
 
 def test_a_point_for_each_pass() -> None:
@@ -75,11 +75,11 @@ def test_who_drafted_most_names_a_merged_point() -> None:
 
 def test_the_point_at_a_place_of_the_answer() -> None:
     series = AnswerSeries()
-    assert series.at(5.0) is None
+    assert index_at(series.points, 5.0) is None
     for step in range(10):
         series.add(chunk(3, 0, 0, step * 0.1))
-    found = [series.at(place) for place in (-1.0, 0.0, 3.0, 3.1, 17.0, 30.0, 99.0)]
-    assert [point.first for point in found if point] == [1, 1, 1, 2, 6, 10, 10]
+    found = [index_at(series.points, place) for place in (-1.0, 0.0, 3.0, 3.1, 17.0, 30.0, 99.0)]
+    assert found == [0, 0, 0, 1, 5, 9, 9]
 
 
 def test_a_clock_that_steps_back_starts_the_window_anew() -> None:

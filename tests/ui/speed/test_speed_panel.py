@@ -7,13 +7,16 @@ import subprocess
 import sys
 
 import pytest
+from msgspec.structs import replace
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QScrollArea, QToolTip
 from pytestqt.qtbot import QtBot
 
+from app.chats.message import Message
 from app.fake_script import FakeReply, FakeScript
+from app.protocol import Piece
 from app.settings import Settings
 from tests.ui.conftest import MakeWindow
 from ui.main_window import MainWindow
@@ -234,10 +237,20 @@ def test_an_earlier_answer_is_shown_from_its_footer(window: MainWindow, qtbot: Q
     assert panel is not None and panel.isVisible()
     assert panel.subject.text().startswith("An earlier answer: “One word")
     assert panel.stats is first.stats
-    assert not any(curve.isVisible() for curve in panel.curves)
-    assert panel.no_curves.isVisible()
+    numbers = window.session.controller.numbers
+    assert first.stats is not None
+    course = numbers.course(first.stats)
+    assert course[-1].end == first.stats.completion_tokens
+    assert list(panel.speed.curve.getData()[0]) == [point.end for point in course]
+    assert not panel.no_curves.isVisible()
     panel.latest.click()
-    assert panel.stats is window.session.controller.numbers.stats
+    assert panel.stats is numbers.stats
+    assert list(panel.speed.curve.getData()[0]) == [point.end for point in numbers.series.points]
+    old = Message(role="assistant", pieces=[Piece("Said long ago")], stats=replace(first.stats))
+    panel.show_message(old)  # it was read from the disk, without its course
+    assert panel.no_curves.isVisible() and not any(curve.isVisible() for curve in panel.curves)
+    assert panel.by_drafter.accessibleDescription() == answer_words.drafters_words(first.stats)
+    panel.show_latest()
     assert all(curve.isVisible() for curve in panel.curves)
     window.chat.speed.open_panel(first)
     ask(window, qtbot, "Third")
