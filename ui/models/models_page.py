@@ -124,6 +124,7 @@ class ModelsPage(QWidget):
         self.disk.hide()
         self._inner = inner
         self.area = QScrollArea(self)
+        self.area.setAccessibleName("Models")
         self.area.setWidgetResizable(True)
         self.area.setFrameShape(QFrame.Shape.NoFrame)
         self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)

@@ -72,6 +72,7 @@ class SettingsForm(QWidget):
         self._settle.timeout.connect(self._send)
         self.column = WideColumn(theme, self)
         self.area = QScrollArea(self)
+        self.area.setAccessibleName("Settings")
         self._draw(first or {}, last or {})
         self.area.setWidgetResizable(True)
         self.area.setWidget(self.column)
