@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from model_store.catalog import CatalogEntry, SizeClass
+from model_store.catalog import CatalogEntry, SizeClass, matches
 from model_store.fit import Fit, FreeMemory, Verdict, shown_bytes
 
 _TIGHT = 0.85  # of what a model wants; with less it will not fit
@@ -42,6 +42,22 @@ def first_choices(found: Sequence[Suggestion], count: int = 3) -> list[Suggestio
     chosen = sorted(chosen, key=usable.index)[:count]
     chosen += [each for each in usable if each not in chosen][: count - len(chosen)]
     return sorted(chosen, key=lambda each: each.entry.min_memory)
+
+
+def already_here(entries: Iterable[CatalogEntry], files: Iterable[tuple[str, str]]) -> set[str]:
+    """Ids of the entries whose models are among ``files``, each a repository and a path in it."""
+    found = set()
+    by_repository: dict[str, list[str]] = {}
+    for repo, file in files:
+        by_repository.setdefault(repo, []).append(file)
+    for entry in entries:
+        target = entry.target
+        if target is None:
+            continue
+        for file in by_repository.get(target.repo, ()):
+            if matches(file, target.file) or matches(file, target.others):
+                found.add(entry.id)
+    return found
 
 
 def _fit(entry: CatalogEntry, free: FreeMemory, brisk: int) -> Fit:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.paths import assets_dir
-from app.suggestions import first_choices, suggestions
+from app.suggestions import already_here, first_choices, suggestions
 from model_store.catalog import CatalogEntry, CatalogTarget, SizeClass, load_catalog
 from model_store.fit import FreeMemory
 
@@ -78,3 +78,17 @@ def test_a_processor_alone_gets_what_it_computes_briskly_first() -> None:
     assert "slowly" not in found[0].fit.words
     [best, *_] = suggestions((*ENTRIES, large), FreeMemory(64 * GB, 24 * GB))
     assert best.entry.id == "xl"
+
+
+def test_what_is_here_already_is_known_by_repository_and_name() -> None:
+    drafted = CatalogEntry(
+        id="d",
+        title="d",
+        description="A model.",
+        size_class="mid",
+        min_memory=1,
+        target=CatalogTarget(repo="o/d", file="d-Q4_K_M.gguf", others="d-*.gguf"),
+    )
+    entries = (*ENTRIES, drafted)
+    assert already_here(entries, [("o/d", "d-Q8_0.gguf"), ("o/m1", "sub/any.gguf")]) == {"d", "m1"}
+    assert already_here(entries, [("o/d", "eagle3.gguf"), ("o/x", "d-Q4_K_M.gguf")]) == set()

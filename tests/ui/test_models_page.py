@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from PySide6.QtWidgets import QAbstractButton, QLineEdit, QWidget
 from pytestqt.qtbot import QtBot
 
 from app import paths
+from app.settings import Settings, SettingsFile
 from model_store.local_path import HIDDEN
 from model_store.pairs import Pairs, paired_drafter
 from tests.model_store.local_hub import Fault, LocalHub
@@ -24,6 +26,7 @@ from ui.models.delete_question import DeleteQuestion
 from ui.models.model_card import ModelCard
 from ui.models.models_page import ModelsPage
 from ui.models.trouble_note import TroubleNote
+from ui.theme import Theme
 
 WAIT = 30_000
 REPO = "someone/Tiny-Llama-GGUF"
@@ -177,6 +180,26 @@ def test_search_get_and_chat_with_the_drafter(make_window: MakeWindow, qtbot: Qt
     window.show_page(MODELS)
     click(qtbot, row.cancel)
     assert not page.downloads.rows and not page.downloads.isVisible()
+
+
+def test_the_worker_loads_what_came_together(theme: Theme, qtbot: QtBot, hub: LocalHub) -> None:
+    settings = Settings(theme="light", model=str(local("first", Tiny(n_layer=1))))
+    window = MainWindow(theme, SettingsFile(), settings, (sys.executable, "-m", "app.worker"))
+    qtbot.addWidget(window)
+    window.show()
+    window.start()
+    page = page_of(window)
+    card = got(page, qtbot)
+    click(qtbot, ready_card(page, qtbot, models() / "someone/Tiny-Llama-GGUF/Tiny-Q4_0.gguf").button)
+    state = window.session.controller
+    qtbot.waitUntil(
+        lambda: state.state.report is not None and "Tiny-Q4_0" in state.state.report.path, timeout=WAIT
+    )
+    report = state.state.report
+    assert report is not None and report.draft_model_path is not None
+    assert Path(report.draft_model_path).name == "eagle3-Tiny.gguf"
+    assert [link.reason for link in report.drafters if link.name == "eagle3"] == [None]
+    assert card.view.action == "chat"
 
 
 def test_double_click_on_get_does_not_stop_it(make_window: MakeWindow, qtbot: QtBot, hub: LocalHub) -> None:

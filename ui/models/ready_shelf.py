@@ -96,6 +96,9 @@ class ReadyShelf(QObject):
         entries = {f"file:{entry.path}": entry for entry in self._all()}
         for key in [key for key in self._states if entries.get(key) != self._entries.get(key)]:
             self._stop_checking(self._states.pop(key))
+        if entries != self._entries:  # a drafter may have come or gone
+            for state in self._states.values():
+                state.asked = False
         self._entries = entries
         words = self._filter.casefold().split()
         keys = [

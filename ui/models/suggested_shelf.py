@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from PySide6.QtCore import QObject
 
-from app.suggestions import Suggestion, suggestions
+from app.suggestions import Suggestion, already_here, suggestions
 from ui.models.card_view import CardView, catalog_key, suggested_view
 from ui.models.downloads import Wish
 from ui.models.offer_shelf import OfferShelf
@@ -46,20 +46,14 @@ class SuggestedShelf(OfferShelf):
         def read(store: Store, stop: StopSignal) -> _Answer:
             catalog = store.catalog()
             entries = catalog.entries
-            here = {
+            files = [
                 (manifest.repository, manifest.file)
                 for path, manifest in store.manifests.all().items()
                 if path.exists()
-            }
-            repos = {repo for repo, _ in here}
-            known = {
-                entry.id
-                for entry in entries
-                if entry.target is not None
-                and entry.target.repo in repos
-                and any(repo == entry.target.repo and _is_of(file, entry.target) for repo, file in here)
-            }
-            return _Answer(suggestions(entries, store.free_memory()), known, catalog.notices)
+            ]
+            return _Answer(
+                suggestions(entries, store.free_memory()), already_here(entries, files), catalog.notices
+            )
 
         self._session.models.ask(read, self._take)
 
@@ -132,9 +126,3 @@ class SuggestedShelf(OfferShelf):
             if key not in self.offers and key not in self.problems and self._downloads.getting(key) is None:
                 self.look_up(key)
                 return
-
-
-def _is_of(file: str, target: object) -> bool:
-    from model_store.catalog import CatalogTarget, matches
-
-    return isinstance(target, CatalogTarget) and (matches(file, target.file) or matches(file, target.others))
