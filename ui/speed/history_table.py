@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFont, QPainter, QPixmap
+from PySide6.QtGui import QColor, QFont, QPainter, QPixmap, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
@@ -35,14 +35,15 @@ class HistoryTable(QTreeWidget):
         self.setObjectName("history")
         self.setAccessibleName("Speed by model and kind of text")
         self.setColumnCount(1 + len(COLUMNS))
-        self.setHeaderLabels(["Model and kind of text", *(column.title for column in COLUMNS)])
+        self.setHeaderLabels(["Model and text", *(column.title for column in COLUMNS)])
         head = self.headerItem()
+        head.setToolTip(0, "Models with their drafters, what kinds of text they wrote, and who drafted it.")
         for place, column in enumerate(COLUMNS, 1):
             head.setToolTip(place, column.help)
             head.setTextAlignment(place, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self.header().setStretchLastSection(False)
         self.header().setSectionsMovable(False)
-        self.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        self.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Fixed)
         for place in range(1, self.columnCount()):
             self.header().setSectionResizeMode(place, QHeaderView.ResizeMode.ResizeToContents)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
@@ -69,6 +70,17 @@ class HistoryTable(QTreeWidget):
             item.setExpanded(open_before.get(str(item.data(0, _KEY)), is_pair))
             if is_pair and item.data(0, _TARGET) == chosen:
                 self.setCurrentItem(item)
+        self._fit_names()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_names()
+
+    def _fit_names(self) -> None:
+        """The names take what the numbers leave; where that is little, the table scrolls sideways."""
+        least = self.fontMetrics().horizontalAdvance("Repeated source") * 2
+        rest = sum(self.header().sectionSize(place) for place in range(1, self.columnCount()))
+        self.header().resizeSection(0, max(least, self.viewport().width() - rest))
 
     @property
     def target(self) -> str | None:
@@ -84,6 +96,7 @@ class HistoryTable(QTreeWidget):
     def _add(self, above: QTreeWidgetItem, row: HistoryRow, pair: HistoryRow) -> QTreeWidgetItem:
         item = QTreeWidgetItem(above)
         item.setText(0, row.name)
+        item.setToolTip(0, row.name)
         item.setData(0, _TARGET, row.target)
         item.setData(0, _KEY, f"{pair.name}\n{'' if row is pair else row.name}")
         item.setData(0, _DRAFTER, row.drafter)
@@ -135,7 +148,7 @@ class _Bars(QStyledItemDelegate):
 
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
         size = super().sizeHint(option, index)
-        return QSize(max(size.width() + 2 * _PAD, 84 if index.column() else 0), max(size.height(), 32))
+        return QSize(max(size.width() + 2 * _PAD, 84 if index.column() else 0), max(size.height() + 12, 32))
 
     def paint(
         self,

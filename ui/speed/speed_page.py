@@ -144,6 +144,8 @@ class SpeedPage(QWidget):
     def _ask(self) -> None:
         target = self.table.target
         rows = [row for row in self.rows if target in (None, row.target)]
+        if not rows:
+            return
         answers = round(sum(row.answers for row in rows))
         count = f"{numbers.count(answers)} {'answer' if answers == 1 else 'answers'}"
         whose = "all models" if target is None else rows[0].name

@@ -142,3 +142,16 @@ def test_every_number_explains_itself(window: MainWindow, qtbot: QtBot) -> None:
     assert page.table.focusPolicy() & Qt.FocusPolicy.TabFocus
     for control in (page.forget, page.measure.button):
         assert control.accessibleDescription()
+
+
+def test_names_keep_room_in_a_narrow_window(window: MainWindow, qtbot: QtBot) -> None:
+    page = shown(window)
+    ask(window, qtbot)
+    qtbot.waitUntil(lambda: bool(texts(page)))
+    header = page.table.header()
+    wide = sum(header.sectionSize(column) for column in range(page.table.columnCount()))
+    assert wide <= page.table.viewport().width()
+    page.setFixedWidth(400)
+    qtbot.waitUntil(lambda: page.table.viewport().width() < 400)
+    assert header.sectionSize(0) >= page.table.fontMetrics().horizontalAdvance("Repeated source") * 2
+    assert page.table.horizontalScrollBar().maximum() > 0
