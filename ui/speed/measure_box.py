@@ -157,7 +157,7 @@ class MeasureBox(QFrame):
         self.button.setAccessibleDescription(help)
 
     def _writing(self) -> bool:
-        return self._session.controller.busy
+        return bool(self._session.controller.busy_chats)
 
     def _model(self) -> str | None:
         path = self._session.controller.state.wanted or self._session.settings.model
