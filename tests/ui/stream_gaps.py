@@ -166,6 +166,8 @@ def store_chat() -> int:
 
 
 def open_chat(window: MainWindow, chat: int) -> None:
+    settled = time.monotonic() + 3
+    _wait(lambda: time.monotonic() > settled, 10)
     gaps = Gaps(window)
     gaps.start()
     end = time.monotonic() + 3

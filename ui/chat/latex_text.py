@@ -59,6 +59,12 @@ def read_formula(source: str) -> tuple[Run, ...]:
     return tuple(joined(runs)) or (Run(source, 0),)
 
 
+def load() -> None:
+    """Import the parser now. It takes tens of milliseconds, which the first formula need not wait for."""
+    _grammar()
+    _names()
+
+
 def _parse(source: str) -> list[LatexNode]:
     from pylatexenc.latexwalker import LatexWalker
 

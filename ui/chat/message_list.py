@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QWidget
 from app.chats.message import Message
 from app.protocol import Piece
 from ui import theme as measures
+from ui.chat import latex_text
 from ui.chat.following_area import FollowingArea
 from ui.chat.message_view import MessageView
 from ui.theme import Theme
@@ -26,6 +27,7 @@ _TOP = 20
 _NEAR = 800
 _SLICE_S = 0.025
 _KEPT = 40
+_IDLE_MS = 2000  # after the start, when nobody waits for anything
 
 
 class Place(Struct, frozen=True):
@@ -64,6 +66,7 @@ class MessageList(FollowingArea):
         self.setWidget(self._column)
         self.setAccessibleName("Messages")
         self.verticalScrollBar().valueChanged.connect(self._maybe_build)
+        QTimer.singleShot(_IDLE_MS, self, latex_text.load)
         self._build_timer = QTimer(self)
         self._build_timer.setSingleShot(True)
         self._build_timer.setInterval(0)
