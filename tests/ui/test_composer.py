@@ -8,6 +8,7 @@ from PySide6.QtGui import QInputMethodEvent
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from app.settings import Settings
 from ui.chat.composer import Composer, local_files
 from ui.theme import Theme
 
@@ -133,3 +134,13 @@ def test_editing_puts_what_was_typed_aside(composer: Composer, qtbot: QtBot) -> 
     assert composer.button.accessibleName() == "Save"
     qtbot.mouseClick(composer.cancel, Qt.MouseButton.LeftButton)
     assert composer.button.accessibleName() == "Send" and composer.text() == "typed"
+
+
+def test_hardly_any_width_is_no_end_of_laying_out(composer: Composer, theme: Theme) -> None:
+    """With a scroll bar nothing is left for the text, without it there are many lines: neither may ask
+    for the other for ever."""
+    theme.apply(Settings(theme="light", zoom=200))
+    composer.set_text("hi" + "word " * 60)
+    for width in range(2, 60):
+        composer.edit.resize(width, composer.edit.height())
+    theme.apply(Settings(theme="light"))

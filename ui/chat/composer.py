@@ -217,6 +217,7 @@ class _Edit(QPlainTextEdit):
         super().__init__(parent)
         self._composing = False
         self._all_fits = True
+        self._fitted_width = 0
         self.takes_escape = False
         self.setPlaceholderText("Message")
         self.setAccessibleName("Message")
@@ -231,6 +232,7 @@ class _Edit(QPlainTextEdit):
 
     def _grow(self) -> None:
         """As high as the text, up to eight lines."""
+        self._fitted_width = self.width()
         height = 0.0
         lines = 0
         block = self.document().begin()
@@ -250,7 +252,8 @@ class _Edit(QPlainTextEdit):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        if event.size().width() != event.oldSize().width():
+        # Its own width: that of the text changes with the bar, which may come and go with it.
+        if self.width() != self._fitted_width:
             self._grow()
         if self._all_fits:  # the cursor's line was made visible before there was room for all
             self.verticalScrollBar().setValue(0)
