@@ -276,6 +276,7 @@ class MainWindow(QMainWindow):
         if not self._ending and self.shell.hide_window():
             event.ignore()
             return
+        self.hide()  # a request to the Hub may keep what follows waiting for some seconds
         self.shell.close()
         for page in self._made.values():
             page.close()
