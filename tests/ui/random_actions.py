@@ -25,6 +25,7 @@ from pathlib import Path
 from types import TracebackType
 
 import msgspec
+import psutil
 from msgspec import Struct
 from msgspec.structs import replace
 from PySide6.QtCore import (
@@ -143,7 +144,6 @@ class Person:
         self._leave.setInterval(15)
         self._leave.timeout.connect(self._leave_popup)
         self._leave.start()
-        self._deaths = 0
         self._actions: tuple[tuple[int, Callable[[], str]], ...] = (
             (14, self._type),
             (14, self._send),
@@ -535,6 +535,7 @@ def _run(folder: Path, seed: int, numbers: Iterable[int], watch: Watch, trace: b
         print(*wrong, sep="\n")
         print(f"failed after {len(person.steps)} steps: --seed {seed} --steps {len(person.steps)}")
         return True
+    print(f"memory at the end {psutil.Process().memory_info().rss / 1e6:.0f} MB")
     slowest = max(person.steps, key=lambda step: step.took_s)
     print(f"{len(person.steps)} steps, none wrong; the slowest, {slowest.name}, took {slowest.took_s:.3f} s")
     print(

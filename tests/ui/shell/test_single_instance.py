@@ -199,3 +199,28 @@ def test_an_opening_survives_the_way() -> None:
     for one in (Opening(), Opening(model="/é\n.gguf"), Opening(chat=2**62, token="a")):
         assert decode(encode(one)) == one
         assert b"\n" not in encode(one)
+
+
+@pytest.mark.parametrize("arguments", [["open"], ["open", "a.gguf", "b.gguf"]])
+def test_the_command_line_opens_one_thing(arguments: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "app", *arguments], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 2
+    assert "slipstream" in done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_the_command_line_hands_a_chat_to_the_window_that_is_open(private_home: Path, qtbot: QtBot) -> None:
+    folder = private_home / "data"
+    folder.mkdir(parents=True)
+    instance = SingleInstance(folder)
+    assert instance.first(Opening()) is True
+    instance.listen()
+    heard: list[Opening] = []
+    instance.asked.connect(heard.append)
+    second = subprocess.Popen([sys.executable, "-m", "app", "open", "slipstream:chat/12"])
+    qtbot.waitUntil(lambda: second.poll() is not None, timeout=60_000)
+    instance.close()
+    assert second.returncode == 0
+    assert [one.chat for one in heard] == [12]
