@@ -9,6 +9,7 @@ window's thread, which tells the window's own part where other programs take the
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import tempfile
@@ -197,6 +198,8 @@ def main() -> None:
         window.resize(1280, 800)
         window.show()
         window.start()
+        gc.collect()
+        gc.freeze()  # as the program does once its window stands
         for name, run in (
             ("stream", lambda: stream(window, False)),
             ("marked", lambda: stream(window, True)),

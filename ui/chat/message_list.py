@@ -67,6 +67,10 @@ class MessageList(FollowingArea):
         self.setAccessibleName("Messages")
         self.verticalScrollBar().valueChanged.connect(self._maybe_build)
         QTimer.singleShot(_IDLE_MS, self, latex_text.load)
+        self._gone: list[MessageView] = []
+        self._sweep_timer = QTimer(self)
+        self._sweep_timer.setInterval(0)
+        self._sweep_timer.timeout.connect(self._sweep)
         self._build_timer = QTimer(self)
         self._build_timer.setSingleShot(True)
         self._build_timer.setInterval(0)
@@ -220,9 +224,16 @@ class MessageList(FollowingArea):
         return view
 
     def _drop(self, view: MessageView) -> None:
+        """Out of sight now; a long answer's parts take a while to go, so each has a turn for itself."""
         view.hide()
-        view.setParent(None)
-        view.deleteLater()
+        self._gone.append(view)
+        self._sweep_timer.start()
+
+    def _sweep(self) -> None:
+        if self._gone:
+            self._gone.pop().deleteLater()
+        else:
+            self._sweep_timer.stop()
 
     def _grown(self, view: MessageView) -> None:
         if view not in self._views:
