@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 import psutil
 
-from app.engine import EngineError
+from app.loaded_model import EngineError
 from app.protocol import EngineOptions
 from native.context import Context, ContextOptions
 from native.errors import ContextError, NativeError

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.engine import EngineError
+from app.loaded_model import EngineError
 from app.neural import draft_cost, mtp_drafter, neural_drafter
 from app.protocol import DRAFTERS, NEURAL, DrafterName, DrafterReport, EngineOptions, LoadedFile
 from app.weights import load_weights, loaded_file

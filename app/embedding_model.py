@@ -7,7 +7,7 @@ from pathlib import Path
 
 import psutil
 
-from app.engine import EngineError
+from app.loaded_model import EngineError
 from app.protocol import Load, ModelReport
 from app.weights import load_weights, loaded_file
 from drafting.drafter import Interrupted

@@ -17,8 +17,9 @@ from pathlib import Path
 
 import msgspec
 
-from app.engine import Engine, EngineError, Prepared
+from app.engine import Engine
 from app.fake_script import Crash, FakeReply, FakeScript
+from app.loaded_model import EngineError, Prepared
 from app.protocol import (
     DRAFTERS,
     NEURAL,

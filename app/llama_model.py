@@ -15,10 +15,10 @@ from app.calibration import pass_seconds
 from app.chat_template import TemplateError
 from app.contexts import NEVER, make_context, target_context
 from app.drafters import HEADS_OFF, Drafters
-from app.engine import NO_EXACT, EngineError, NoExact, Prepared
 from app.gpu_layers import gpu_layers, known_devices
 from app.grammar import ROOT, answer_gbnf
 from app.learning import Learning
+from app.loaded_model import NO_EXACT, EngineError, NoExact, Prepared
 from app.prompt import PromptBuilder
 from app.protocol import (
     DRAFTERS,

@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 
 from app.contexts import make_context
-from app.engine import EngineError
+from app.loaded_model import EngineError
 from app.protocol import EngineOptions
 from drafting.dflash import DFlash
 from drafting.draft_cost import DraftCost

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import psutil
 
-from app.engine import EngineError
+from app.loaded_model import EngineError
 from app.protocol import EngineOptions, LoadedFile
 from model_store.file_key import file_key
 from model_store.fingerprint import tokenizer_fingerprint

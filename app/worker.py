@@ -21,8 +21,9 @@ from typing import IO
 import msgspec
 
 from app import protocol
-from app.engine import Engine, EngineError
+from app.engine import Engine
 from app.frames import FrameError, FrameWriter, StreamClosed, read_frame
+from app.loaded_model import EngineError
 from app.protocol import (
     Cancel,
     Chunk,

@@ -9,8 +9,8 @@ from typing import Self
 
 from app.bench.player import STARTED_AT, BenchError
 from app.bench.workloads import Conversation
-from app.engine import EngineError
 from app.llama_model import LlamaModel
+from app.loaded_model import EngineError
 from app.protocol import ChatMessage, Done, EngineOptions, Generate, Load
 
 

@@ -8,9 +8,10 @@ from types import TracebackType
 
 import pytest
 
-from app.engine import Engine, EngineError
+from app.engine import Engine
 from app.fake_model import FakeModel
 from app.fake_script import FakeReply, FakeScript
+from app.loaded_model import EngineError
 from app.protocol import (
     ChatMessage,
     Chunk,

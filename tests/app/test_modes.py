@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from app.engine import Engine, NoExact
+from app.engine import Engine
 from app.fake_model import Part
 from app.fake_script import FakeReply, FakeScript
+from app.loaded_model import NoExact
 from app.protocol import (
     ChatMessage,
     Chunk,

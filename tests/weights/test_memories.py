@@ -13,7 +13,7 @@ import pytest
 
 from app import contexts
 from app.contexts import TargetContext, target_context
-from app.engine import EngineError
+from app.loaded_model import EngineError
 from app.protocol import Chunk, Done, DrafterName, EngineOptions, ModelReport, Started
 from drafting.chain import Chain
 from drafting.distribution import Noise
