@@ -542,6 +542,16 @@ def test_unusable_file_is_shown_with_its_reason(make_window: MakeWindow, qtbot: 
     assert "Delete…" in offered(card)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such file names")
+def test_names_are_never_read_as_html(make_window: MakeWindow, qtbot: QtBot, hub: LocalHub) -> None:
+    name = "<img src='file:x'> & <b>bold</b>"
+    path = local(name.replace("/", "∕"))
+    card = ready_card(page_of(make_window()), qtbot, path)
+    assert card.title.text() == path.stem
+    assert card.title.textFormat() == Qt.TextFormat.PlainText
+    assert "&lt;img" in card.title.toolTip() and "<img" not in card.title.toolTip()
+
+
 def test_thousands_of_models_make_a_few_cards(
     make_window: MakeWindow, qtbot: QtBot, hub: LocalHub, tmp_path: Path
 ) -> None:

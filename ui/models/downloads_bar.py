@@ -22,6 +22,7 @@ from ui.bidi import visible
 from ui.models.card_view import ACTION_WORDS, Action, job_action, job_trouble, job_words
 from ui.models.downloads import Downloads
 from ui.theme import Theme, numbers_font
+from ui.tooltips import plain
 from ui.widgets.elided_label import ElidedLabel
 from ui.widgets.quiet_button import QuietButton
 
@@ -151,7 +152,7 @@ class DownloadRow(QWidget):
             if label.text() != text:
                 label.setText(text)
                 label.setAccessibleName(text)
-            label.setToolTip(help)
+            label.setToolTip(plain(help))
         self.trouble.say(f"{trouble.what} {trouble.kept}".strip() if trouble is not None else "")
         self.trouble.setVisible(trouble is not None)
         self._show_buttons(job)

@@ -9,8 +9,10 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLay
 
 from model_store.fit import shown_bytes
 from model_store.library import ModelEntry
+from ui.bidi import visible
 from ui.session import Session
 from ui.theme import Theme
+from ui.tooltips import plain
 
 if TYPE_CHECKING:
     from model_store.imported import Imported
@@ -62,7 +64,7 @@ class ForeignBar(QFrame):
         words = QLabel(f"{program} keeps {models} on this computer ({size}).", row)
         words.setTextFormat(Qt.TextFormat.PlainText)
         words.setWordWrap(True)
-        words.setToolTip("\n".join(entry.name for entry in found[:20]))
+        words.setToolTip(plain("\n".join(visible(entry.name) for entry in found[:20])))
         button = QPushButton("List them here", row)
         button.setAccessibleName(f"List the models of {program} here")
         button.setToolTip("They stay where they are: nothing is copied, and nothing of theirs ever deleted")

@@ -15,6 +15,7 @@ from ui.icons import icon
 from ui.models.model_library import ModelLibrary
 from ui.models.words import FIT_WORDS, KIND_WORDS, memory_words
 from ui.theme import RADIUS, Theme
+from ui.tooltips import plain
 
 _NAME_PX = 320
 _MOST = 30  # models in the menu
@@ -58,7 +59,7 @@ class ModelPicker(QToolButton):
             self.setText(text)
             self.updateGeometry()
             self.setAccessibleName(f"Model: {label}")
-            self.setToolTip(self._help())
+            self.setToolTip(plain(self._help()))
             self.fill()
 
     def sizeHint(self) -> QSize:
@@ -135,7 +136,7 @@ class ModelPicker(QToolButton):
         action = menu.addAction(visible(name).replace("&", "&&"))
         action.setCheckable(True)
         action.setChecked(str(path) == used)
-        action.setToolTip(help)
+        action.setToolTip(plain(help))
         action.triggered.connect(lambda: self.chosen.emit(str(path)))
         return action
 

@@ -13,6 +13,7 @@ from model_store.fit import Verdict
 from ui.icons import icon
 from ui.models.fit_mark import ICONS, ROLES
 from ui.theme import Theme
+from ui.tooltips import plain
 
 
 class Option(Struct, frozen=True):
@@ -100,7 +101,7 @@ class OptionsPanel(QFrame):
         box.clear()
         for number, option in enumerate(options):
             box.addItem(option.text, option.value)
-            box.setItemData(number, option.problem or option.help, Qt.ItemDataRole.ToolTipRole)
+            box.setItemData(number, plain(option.problem or option.help), Qt.ItemDataRole.ToolTipRole)
             if option.verdict is not None:
                 colour = str(getattr(self._theme.tokens, ROLES[option.verdict]))
                 box.setItemIcon(number, icon(ICONS[option.verdict], colour))

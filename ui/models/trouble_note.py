@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLay
 
 from ui.links import judge
 from ui.models.card_view import Trouble
+from ui.tooltips import plain
 
 
 class TroubleNote(QFrame):
@@ -55,7 +56,7 @@ class TroubleNote(QFrame):
         link = judge(trouble.link) if trouble.link else None
         self.link.setVisible(link is not None and link.openable)
         if link is not None:
-            self.link.setToolTip(f"{link.url}\nOpens {link.target} in the browser")
+            self.link.setToolTip(plain(f"{link.url}\nOpens {link.target} in the browser"))
         self.token.setVisible(trouble.token)
 
     def _open(self) -> None:

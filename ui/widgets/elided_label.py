@@ -6,6 +6,8 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
+from ui.tooltips import plain
+
 
 class ElidedLabel(QLabel):
     def __init__(self, text: str = "", parent: QWidget | None = None, *, role: str | None = None) -> None:
@@ -25,7 +27,7 @@ class ElidedLabel(QLabel):
         self.setText(text)
         self.setAccessibleName(text)
         self.setAccessibleDescription(help)
-        self.setToolTip(help or text)
+        self.setToolTip(plain(help or text))
 
     def minimumSizeHint(self) -> QSize:
         return QSize(0, super().minimumSizeHint().height())
