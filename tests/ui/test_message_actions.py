@@ -208,3 +208,20 @@ def test_deleted_messages_come_back_where_they_were(window: MainWindow, qtbot: Q
     assert [message.id for message in window.session.controller.conversation.everything] == whole
     assert window.session.store.flush()
     assert not window.session.controller.restore_messages()  # only once
+
+
+def test_the_footer_wraps_and_no_line_begins_with_a_dot(make_window: MakeWindow, qtbot: QtBot) -> None:
+    window = make_window(FakeReply(text="some words " * 20, drafts=((4, 3),)))
+    ready(window, qtbot)
+    say(window, qtbot, "go")
+    footer = view(window, 1).footer
+    assert footer is not None
+    for width in (700, 400, 240, 120):
+        height = footer.fit(width)
+        lines: dict[int, list[str]] = {}
+        for label in footer._labels:
+            lines.setdefault(label.y(), []).append(label.text())
+        assert not any(words[0].startswith(" ·") for words in lines.values())
+        assert "".join("".join(words) for words in lines.values()).count("·") == len(footer._labels) - len(lines)
+        for button in (footer.copy_button, footer.again_button, footer.more_button):
+            assert button.x() + button.width() <= width + 6 and button.y() < height

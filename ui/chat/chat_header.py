@@ -84,7 +84,7 @@ class ChatHeader(QFrame):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        wide = self.width() >= _WIDE_PX
+        wide = self.width() >= scaled_px(_WIDE_PX, self._theme.measures.zoom)
         self.new_button.setText("New chat" if wide else "")
         self.new_button.setToolButtonStyle(
             Qt.ToolButtonStyle.ToolButtonTextBesideIcon if wide else Qt.ToolButtonStyle.ToolButtonIconOnly

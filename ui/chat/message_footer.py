@@ -13,6 +13,7 @@ from ui.widgets.quiet_button import QuietButton
 
 _COPIED_MS = 1500
 _GAP = 4
+_BETWEEN = " · "
 
 
 class CopyButton(QuietButton):
@@ -57,6 +58,7 @@ class MessageFooter(QWidget):
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
         self._labels: list[QLabel] = []
+        self._numbers: list[str] = []
         self.continue_button = QuietButton(theme, "continue", "Continue", self)
         self.continue_button.setToolTip("Let this answer go on from where it ended")
         self.continue_button.clicked.connect(lambda: self.acted.emit("continue"))
@@ -70,7 +72,7 @@ class MessageFooter(QWidget):
         self.more_button.chosen.connect(self.acted)
 
     def text(self) -> str:
-        return "".join(label.text() for label in self._labels)
+        return _BETWEEN.join(self._numbers)
 
     def show_message(self, message: Message, last: bool) -> None:
         """``last``: nothing follows it, so that it can go on."""
@@ -78,6 +80,7 @@ class MessageFooter(QWidget):
             label.hide()
             label.deleteLater()
         self._labels.clear()
+        self._numbers.clear()
         self.copy_button.setVisible(bool(message.text))
         self.continue_button.setVisible(last and message.incomplete)
         more: list[tuple[str, str]] = []
@@ -90,8 +93,8 @@ class MessageFooter(QWidget):
         self.more_button.offer((*more, ("delete", "Delete from here on")))
         if message.stats is None:
             return
-        for index, (text, help) in enumerate(numbers.footer(message.stats)):
-            label = QLabel(f" · {text}" if index else text, self)
+        for text, help in numbers.footer(message.stats):
+            label = QLabel(text, self)
             label.setFont(numbers_font())
             label.setProperty("role", "small")
             label.setToolTip(help)
@@ -99,6 +102,7 @@ class MessageFooter(QWidget):
             label.setCursor(Qt.CursorShape.PointingHandCursor)
             label.show()
             self._labels.append(label)
+            self._numbers.append(text)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         at = event.position().toPoint()
@@ -119,12 +123,13 @@ class MessageFooter(QWidget):
         ]
         row = self.again_button.sizeHint().height()
         x = y = 0
-        for label in self._labels:
-            size = label.sizeHint()
-            if x and x + size.width() > width:
+        for label, text in zip(self._labels, self._numbers, strict=True):
+            label.setText(f"{_BETWEEN}{text}" if x else text)
+            if x and x + label.sizeHint().width() > width:
+                label.setText(text)
                 x, y = 0, y + row
-            label.setGeometry(x, y, size.width(), row)
-            x += size.width()
+            label.setGeometry(x, y, label.sizeHint().width(), row)
+            x += label.width()
         needed = sum(button.sizeHint().width() + _GAP for button in buttons) - _GAP
         if x and x + 12 + needed > width:
             x, y = -6, y + row
@@ -134,6 +139,8 @@ class MessageFooter(QWidget):
             x = -6
         for button in buttons:
             size = button.sizeHint()
+            if x > 0 and x + size.width() - 6 > width:
+                x, y = -6, y + row
             button.setGeometry(x, y, size.width(), row)
             x += size.width() + _GAP
         height = y + row

@@ -8,10 +8,10 @@ from PySide6.QtCore import QPoint, QRect, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
-from ui.theme import Theme
+from ui.theme import Theme, scaled_px
 
 LEAST_PX, MOST_PX, USUAL_PX = 200, 480, 264
-_LEAST_MAIN_PX = 480  # narrower, and the side goes over the page
+_LEAST_MAIN_PX = 480  # narrower, and the side goes over the page; at the usual size of text
 _LEAST_BESIDE_PX = 48  # of the page that can be seen beside a side over it
 _HANDLE_PX = 8
 _STEP_PX = 16
@@ -25,13 +25,16 @@ class SideFrame(QWidget):
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._theme = theme
         self._side: QWidget | None = None
         self._main: QWidget | None = None
         self._wanted = True
         self._over = False  # shown over the page of a narrow window
+        self._was_narrow: bool | None = None
         self._width = USUAL_PX
         self.handle = _Handle(theme, self)
         self.handle.moved.connect(self._drag)
+        theme.changed.connect(self._fit)
         self.handle.let_go.connect(lambda: self.width_chosen.emit(self._width))
 
     def set_widgets(self, side: QWidget, main: QWidget) -> None:
@@ -46,8 +49,12 @@ class SideFrame(QWidget):
     # ---- what is wanted
 
     @property
+    def _least_main(self) -> int:
+        return scaled_px(_LEAST_MAIN_PX, self._theme.measures.zoom)
+
+    @property
     def narrow(self) -> bool:
-        return self.width() < LEAST_PX + _LEAST_MAIN_PX
+        return self.width() < LEAST_PX + self._least_main
 
     @property
     def side_shown(self) -> bool:
@@ -92,7 +99,7 @@ class SideFrame(QWidget):
 
     def _fitting(self, width: int) -> int:
         """The nearest to ``width`` that there is room for."""
-        room = self.width() - (_LEAST_BESIDE_PX if self.narrow else _LEAST_MAIN_PX)
+        room = self.width() - (_LEAST_BESIDE_PX if self.narrow else self._least_main)
         return max(min(LEAST_PX, room), min(width, room))
 
     def _place(self) -> None:
@@ -110,13 +117,17 @@ class SideFrame(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        before = event.oldSize().width() >= LEAST_PX + _LEAST_MAIN_PX
-        if self.narrow == before:
+        self._fit()
+
+    def _fit(self) -> None:
+        """The width, or that of the text, is another now."""
+        changed = self.narrow != self._was_narrow
+        self._was_narrow = self.narrow
+        if changed:
             self._over = False
-            self._place()
+        self._place()
+        if changed:
             self.shown_changed.emit(self.side_shown)
-        else:
-            self._place()
 
 
 class _Handle(QWidget):
