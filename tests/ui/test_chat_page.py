@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QLineEdit, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -147,6 +148,10 @@ def test_after_deleting_with_keys_the_next_chat_is_at_hand(window: MainWindow, q
     assert titles(window) == ["# Today", "c", "a"]
     assert rows.rows.chat_at(rows.currentIndex()).label == "a"  # type: ignore[union-attr]
     assert rows.hasFocus()
+    qtbot.keyClick(rows, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    assert titles(window) == ["# Today", "c", "b", "a"]
+    qtbot.keyClick(rows, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)  # there is no more to undo
+    assert titles(window) == ["# Today", "c", "b", "a"]
 
 
 def test_pinning_folders_and_duplicating_from_the_menu(window: MainWindow, qtbot: QtBot) -> None:
@@ -473,3 +478,39 @@ def test_everything_on_the_page_has_a_name_and_is_reached_with_tab(window: MainW
         page.composer.edit,
     }
     assert wanted <= seen, [widget.accessibleName() for widget in wanted - seen]
+
+
+def test_a_text_file_dropped_on_the_page_is_quoted_and_a_model_is_left_to_the_window(
+    window: MainWindow, tmp_path: Path
+) -> None:
+    page = window.chat
+    (tmp_path / "a.txt").write_text("alpha")
+    (tmp_path / "m.gguf").write_bytes(b"GGUF")
+
+    def drag(name: str) -> tuple[bool, QMimeData]:
+        data = QMimeData()
+        data.setUrls([QUrl.fromLocalFile(str(tmp_path / name))])
+        event = QDragEnterEvent(
+            page.rect().center(),
+            Qt.DropAction.CopyAction,
+            data,
+            Qt.MouseButton.LeftButton,
+            Qt.KeyboardModifier.NoModifier,
+        )
+        page.dragEnterEvent(event)
+        return event.isAccepted(), data
+
+    accepted, data = drag("a.txt")
+    assert accepted and page.composer.edit.canInsertFromMimeData(data)
+    page.dropEvent(
+        QDropEvent(
+            QPointF(page.rect().center()),
+            Qt.DropAction.CopyAction,
+            data,
+            Qt.MouseButton.LeftButton,
+            Qt.KeyboardModifier.NoModifier,
+        )
+    )
+    assert page.composer.text() == "`a.txt`:\n\n```txt\nalpha\n```\n"
+    accepted, data = drag("m.gguf")
+    assert not accepted and not page.composer.edit.canInsertFromMimeData(data)

@@ -37,6 +37,7 @@ class ChatList(QListView):
     duplicated = Signal(object)
     exported = Signal(object, str)  # "markdown" or "json"
     deleted = Signal(object)
+    undo_asked = Signal()
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -160,6 +161,9 @@ class ChatList(QListView):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         index = self.currentIndex()
         chat = self.rows.chat_at(index)
+        if event.matches(QKeySequence.StandardKey.Undo):
+            self.undo_asked.emit()
+            return
         plain = event.modifiers() in (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.KeypadModifier)
         match event.key():
             case Qt.Key.Key_Return | Qt.Key.Key_Enter if plain:

@@ -263,7 +263,9 @@ class _Edit(QPlainTextEdit):
         super().inputMethodEvent(event)
 
     def canInsertFromMimeData(self, source: QMimeData) -> bool:
-        return bool(local_files(source)) or super().canInsertFromMimeData(source)
+        if any(url.isLocalFile() for url in source.urls()):  # a model alone is for the window
+            return bool(local_files(source))
+        return super().canInsertFromMimeData(source)
 
     def insertFromMimeData(self, source: QMimeData) -> None:
         if files := local_files(source):

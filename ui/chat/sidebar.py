@@ -73,6 +73,7 @@ class Sidebar(QFrame):
             self.stack.addWidget(page)
         self.undo = UndoLine(theme, self, stacked=True)
         self.undo.undone.connect(self.undo_asked)
+        self.list.undo_asked.connect(self._undo_with_keys)
         self._build()
         self._searcher = ChatSearcher(search, self)
         self._searcher.found.connect(self._show_found)
@@ -145,6 +146,10 @@ class Sidebar(QFrame):
 
     def _title_of(self, chat: int) -> str:
         return self._titles.get(chat, "")
+
+    def _undo_with_keys(self) -> None:
+        if self.undo.isVisible():
+            self.undo.button.click()
 
     # ---- searching
 
