@@ -133,7 +133,7 @@ class Drafters:
 
     def _add(self, group: FileGroup, variants: Sequence[Variant]) -> bool:
         """Put one of them on the list, if it is not there; False where there is none to put."""
-        variant = _precise_but_small(variants, self._size)
+        variant = precise_but_small(variants, self._size)
         if variant is None:
             return False
         if all(choice.files != variant.files for choice in self._found):
@@ -192,7 +192,7 @@ def _names(choice: DrafterChoice) -> set[str]:
     return names
 
 
-def _precise_but_small(variants: Sequence[Variant], target_size: int) -> Variant | None:
+def precise_but_small(variants: Sequence[Variant], target_size: int) -> Variant | None:
     """The quantisation of a drafter to get beside a target of that size."""
     whole = [variant for variant in variants if not variant.missing]
     small = [variant for variant in whole if variant.size <= _LARGEST_SHARE * target_size]

@@ -19,6 +19,7 @@ from model_store.foreign import ANOTHER_FOLDER, find_foreign, read_folder
 from model_store.hub import Hub, HubError, HubFile, HubHit
 from model_store.imported import Imported, ImportedModels
 from model_store.library import BackgroundScan, Listing, ModelEntry, list_models
+from model_store.listed_sizes import ListedSizes, listed_sizes
 from model_store.local_path import HIDDEN
 from model_store.manifest import Manifest, Manifests
 from model_store.offer import Offer, Offers
@@ -232,6 +233,10 @@ class Store:
     def remove_entry(self, entry_id: str) -> None:
         """Take one out again. Raises CatalogError and OSError."""
         remove_entry(self._own_catalog, entry_id)
+
+    def listed_sizes(self, entry: CatalogEntry) -> ListedSizes | None:
+        """How large a model of the catalogue and its drafter are. Raises HubError."""
+        return listed_sizes(self.hub, entry)
 
     def search(self, text: str, limit: int = 20) -> list[HubHit]:
         """Raises HubError."""

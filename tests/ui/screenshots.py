@@ -116,7 +116,7 @@ class Photographer:
         """What the catalogue alone knows; that nobody was asked need not be said in a picture."""
         page = self.window.page(MODELS)
         assert isinstance(page, ModelsPage)
-        self.until(lambda: bool(page.suggested.problems))
+        self.until(lambda: page.suggested.offline)
         page.suggested.group.say("")
 
     def _figures_are_there(self) -> None:

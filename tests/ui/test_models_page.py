@@ -333,8 +333,8 @@ def test_gated_repository_says_where_to_accept_and_where_the_token_goes(
 
 def test_server_error_can_be_tried_again(make_window: MakeWindow, qtbot: QtBot, hub: LocalHub) -> None:
     page = page_of(make_window())
-    page.suggested.group.hide()
-    qtbot.waitUntil(lambda: not page.suggested._looking and bool(page.suggested.problems), timeout=WAIT)
+    qtbot.waitUntil(lambda: len(page.suggested.group.cards) == 6, timeout=WAIT)
+    qtbot.waitUntil(lambda: page.suggested.settled, timeout=WAIT)
     card = search(page, qtbot, "tiny")
     hub.api_faults.append(Fault("status_503"))
     click(qtbot, card.button)

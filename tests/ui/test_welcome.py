@@ -50,6 +50,10 @@ def bring_into_view(page: ModelsPage, qtbot: QtBot, card: ModelCard) -> None:
     qtbot.waitUntil(in_view, timeout=WAIT)
 
 
+def facts_of(card: ModelCard) -> str:
+    return card.facts.text()
+
+
 def test_three_models_that_fit_are_offered_without_asking_the_hub(
     make_window: MakeWindow, qtbot: QtBot, hub: LocalHub
 ) -> None:
@@ -124,7 +128,9 @@ def test_what_arrives_above_pushes_nothing_away(make_window: MakeWindow, qtbot: 
     qtbot.waitUntil(lambda: len(group.cards) == 6, timeout=WAIT)
     qtbot.waitUntil(lambda: page.ready.group.count.text() == "1", timeout=WAIT)
     card = list(group.cards.values())[1]
-    qtbot.waitUntil(lambda: not page.suggested._looking and len(page.suggested.offers) == 6, timeout=WAIT)
+    qtbot.waitUntil(lambda: page.suggested.settled, timeout=WAIT)
+    assert facts_of(card).startswith("Q4_K_M, 1 MB"), "sizes come from the Hub's listing"
+    assert not [seen for seen in hub.seen if seen.range], "no header was read for it"
     bring_into_view(page, qtbot, card)
     click(qtbot, card.button)
     before = card.mapTo(page, card.rect().topLeft())

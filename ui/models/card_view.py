@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from app.store_problem import StoreProblem
     from model_store.download_job import JobProgress
     from model_store.hub import HubHit
+    from model_store.listed_sizes import ListedSizes
     from model_store.offer import Offer
     from ui.models.downloads import Getting
 
@@ -94,15 +95,20 @@ class CardView(Struct, frozen=True, kw_only=True):
 
 
 def suggested_view(
-    suggestion: Suggestion, offer: Offer | None, getting: Getting | None, looking: bool = False
+    suggestion: Suggestion,
+    getting: Getting | None,
+    *,
+    sizes: ListedSizes | None = None,
+    offer: Offer | None = None,
 ) -> CardView:
-    """Of a model of the catalogue; ``offer`` is what the Hub has of it, once that was asked."""
+    """Of a model of the catalogue; ``sizes`` are known once the Hub was asked for its listing, ``offer``
+    once it was asked for all."""
     entry = suggestion.entry
     view = CardView(
         key=catalog_key(entry),
         title=visible(entry.title),
         line=visible(entry.description),
-        facts=_offered(offer) if offer is not None else _promised(entry),
+        facts=_offered(offer) if offer is not None else _promised(entry, sizes),
         mark=_offer_mark(offer) if offer is not None else Mark(suggestion.fit.verdict, suggestion.fit.words),
         action="get",
         action_help="Download the model with its drafter",
@@ -295,10 +301,17 @@ def _offered(offer: Offer) -> tuple[Fact, ...]:
     return tuple(facts)
 
 
-def _promised(entry: CatalogEntry) -> tuple[Fact, ...]:
-    """What the catalogue says, before the Hub is asked."""
-    wanted = shown_bytes(entry.min_memory)
-    facts = [Fact(f"wants {wanted} of memory", f"{wanted} should be free when it is loaded")]
+def _promised(entry: CatalogEntry, sizes: ListedSizes | None) -> tuple[Fact, ...]:
+    """What the catalogue says, with sizes where the Hub was asked for them."""
+    if sizes is None:
+        wanted = shown_bytes(entry.min_memory)
+        facts = [Fact(f"wants {wanted} of memory", f"{wanted} should be free when it is loaded")]
+    else:
+        label = f"{sizes.label}, " if sizes.label else ""
+        size = f"{label}{shown_bytes(sizes.target)}"
+        if sizes.drafter:
+            size += f" + {shown_bytes(sizes.drafter)} drafter"
+        facts = [Fact(size, "What is recommended of it, on disk; Get takes what fits this machine")]
     if entry.heads_inside:
         facts.append(Fact("drafts with MTP, inside", "Its own heads draft for it"))
     elif entry.drafters:

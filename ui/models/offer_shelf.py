@@ -80,7 +80,6 @@ class OfferShelf(QObject):
         self.offers[key] = offer
         self._show_options(key)
         self.group.refresh(key)
-        self.looked_up(key)
 
     def _refused(self, key: str, problem: StoreProblem) -> None:
         self._looking.pop(key, None)
@@ -89,10 +88,6 @@ class OfferShelf(QObject):
         if card is not None and card.panel is not None:
             card.panel.say(problem.message)
         self.group.refresh(key)
-        self.looked_up(key)
-
-    def looked_up(self, key: str) -> None:
-        """An answer has come, or none will."""
 
     # ---- what a person does
 

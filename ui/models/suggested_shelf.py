@@ -14,6 +14,9 @@ from ui.session import Session
 from ui.theme import Theme
 
 if TYPE_CHECKING:
+    from app.store_problem import StoreProblem
+    from model_store.catalog import CatalogEntry
+    from model_store.listed_sizes import ListedSizes
     from model_store.stop_signal import StopSignal
     from model_store.store import Store
 
@@ -29,15 +32,18 @@ class _Answer(NamedTuple):
 
 
 class SuggestedShelf(OfferShelf):
-    """The Hub is asked about the models that are seen, one after another."""
+    """Of the models that are seen the Hub is asked for listings, one after another: headers, from which an
+    offer is made, take megabytes, and are read only for what a person wants."""
 
     def __init__(self, theme: Theme, session: Session, parent: QObject | None = None) -> None:
         super().__init__(theme, session, "Recommended for this machine", self._view, parent)
         self._found: dict[str, Suggestion] = {}
         self._filter = ""
-        self._offline = False
+        self.offline = False  # the Hub could not be reached
+        self._sizes: dict[str, ListedSizes | None] = {}
+        self._asking = False
         self.group.begin_with(_AT_FIRST)
-        self.group.shown_changed.connect(self._look_up_next)
+        self.group.shown_changed.connect(self._ask_next)
         session.downloads.jobs_changed.connect(self._adopt)
 
     def fill(self) -> None:
@@ -64,10 +70,10 @@ class SuggestedShelf(OfferShelf):
 
     def ask_again(self) -> None:
         """Ask the Hub again, after it could not be reached."""
-        self._offline = False
-        self.problems.clear()
+        self.offline = False
+        self._sizes = {key: sizes for key, sizes in self._sizes.items() if sizes is not None}
         self.group.say("")
-        self._look_up_next()
+        self._ask_next()
 
     def wish(self, key: str) -> Wish:
         return Wish(self._found[key].entry.id)
@@ -75,13 +81,6 @@ class SuggestedShelf(OfferShelf):
     def repo(self, key: str) -> str:
         target = self._found[key].entry.target
         return target.repo if target is not None else ""
-
-    def looked_up(self, key: str) -> None:
-        problem = self.problems.get(key)
-        if problem is not None and problem.kind in ("offline", "proxy", "certificate", "timeout", "server"):
-            self._offline = True
-            self.group.say(f"{problem.message} Sizes are estimates until then.")
-        self._look_up_next()
 
     def _take(self, answer: _Answer) -> None:
         before = self._found
@@ -93,7 +92,7 @@ class SuggestedShelf(OfferShelf):
             # What has just come stays where it was until the page is made anew.
             if self._found[key].entry.id in answer.here and self._downloads.getting(key) is None:
                 del self._found[key]
-        if answer.notices and not self._offline:
+        if answer.notices and not self.offline:
             self.group.say(" ".join(answer.notices))
         if before.keys() != self._found.keys():
             self._adopt()
@@ -117,12 +116,45 @@ class SuggestedShelf(OfferShelf):
                 self.group.refresh(key)
 
     def _view(self, key: str) -> CardView:
-        return suggested_view(self._found[key], self.offers.get(key), self._downloads.getting(key))
+        return suggested_view(
+            self._found[key],
+            self._downloads.getting(key),
+            sizes=self._sizes.get(key),
+            offer=self.offers.get(key),
+        )
 
-    def _look_up_next(self) -> None:
-        if self._offline or self._looking:
+    @property
+    def settled(self) -> bool:
+        """Nothing is being asked about the models that are seen."""
+        return self.offline or (not self._asking and all(key in self._sizes for key in self.group.shown))
+
+    def _ask_next(self) -> None:
+        if self.offline or self._asking:
             return
         for key in self.group.shown:
-            if key not in self.offers and key not in self.problems and self._downloads.getting(key) is None:
-                self.look_up(key)
+            if key not in self._sizes:
+                self._asking = True
+                self._ask_sizes(key, self._found[key].entry)
                 return
+
+    def _ask_sizes(self, key: str, entry: CatalogEntry) -> None:
+        self._session.models.ask(
+            lambda store, stop: store.listed_sizes(entry),
+            lambda sizes: self._told(key, sizes),
+            lambda problem: self._not_told(key, problem),
+        )
+
+    def _told(self, key: str, sizes: ListedSizes | None) -> None:
+        self._asking = False
+        self._sizes[key] = sizes
+        self.group.refresh(key)
+        self._ask_next()
+
+    def _not_told(self, key: str, problem: StoreProblem) -> None:
+        self._asking = False
+        if problem.kind == "not_found":
+            self._sizes[key] = None
+        else:
+            self.offline = True
+            self.group.say(f"{problem.message} What models take on disk is not known until then.")
+        self._ask_next()

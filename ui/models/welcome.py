@@ -75,7 +75,7 @@ class Welcome(QWidget):
         self.setVisible(bool(found))
 
     def _view(self, key: str) -> CardView:
-        return suggested_view(self._found[key], None, self._session.downloads.getting(key))
+        return suggested_view(self._found[key], self._session.downloads.getting(key))
 
     def _refresh(self, key: str) -> None:
         row = self.rows.get(key)
