@@ -373,3 +373,13 @@ def test_larger_text_holds_for_all_of_a_message_at_once(
     assert footer.again_button.geometry().right() <= view.width() + 8
     theme.apply(Settings(theme="light"))
     qtbot.waitUntil(lambda: sizes() == before)
+
+
+def test_what_is_opened_at_the_very_end_is_followed(messages: MessageList, qtbot: QtBot) -> None:
+    chat = chat_of(30)
+    messages.show_messages(chat, Place(chat[-1].id, -72))
+    qtbot.waitUntil(lambda: messages.following)
+    assert at_end(messages) and not messages.jump.isVisible()
+    messages.show_messages(chat, Place(chat[10].id, -72))
+    settled(messages, qtbot)
+    assert not messages.following and messages.jump.isVisible()

@@ -114,6 +114,9 @@ class MessageList(FollowingArea):
             self._awaited = None
         self._lay_out(len(self._views))
         self._show_place(place)
+        bar = self.verticalScrollBar()
+        if self._awaited is None and not self._newer and bar.value() >= bar.maximum():
+            self.set_following(True)  # it is at the end as well
 
     def _show_place(self, place: Place) -> None:
         for view, top in zip(self._views, self._tops, strict=True):
