@@ -260,12 +260,15 @@ class ChatPage(QWidget):
         self.composer.setFocus()
 
     def _open_found(self, found: FoundText) -> None:
-        if not self.controller.chats.open(found.chat, found.message):
-            return
-        if found.message is not None:
-            self.messages.show_messages(
-                self.controller.conversation.messages, Place(found.message, _FOUND_OFFSET)
-            )
+        if found.message is None:
+            self.controller.chats.open(found.chat)
+        else:
+            with self.messages.standing_still():
+                opened = self.controller.chats.open(found.chat, found.message)
+            if not opened:
+                return
+            place = Place(found.message, _FOUND_OFFSET)
+            self.messages.show_messages(self.controller.conversation.messages, place)
             self.messages.mark_found(found.message)
         if self.frame.side_over:
             self.frame.show_side(False)

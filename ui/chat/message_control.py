@@ -116,7 +116,9 @@ class MessageControl(QObject):
         offset = self._messages.verticalScrollBar().value() - view.y()
         siblings = self._controller.conversation.siblings(message)
         at, _ = self._controller.versions(message)
-        if not self._controller.switch(message, step):
+        with self._messages.standing_still():
+            switched = self._controller.switch(message, step)
+        if not switched:
             return
         other = siblings[at + step]
         self._messages.show_messages(self._controller.conversation.messages, Place(other.id, offset))

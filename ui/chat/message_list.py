@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import bisect
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from msgspec import Struct
 from PySide6.QtCore import Qt, QTimer, Signal
@@ -14,11 +15,12 @@ from PySide6.QtWidgets import QWidget
 from app.chats.message import Message
 from app.protocol import Piece
 from ui import theme as measures
-from ui.chat import latex_text
 from ui.chat.following_area import FollowingArea
-from ui.chat.message_view import MessageView
 from ui.theme import Theme
 from ui.widgets.cards import ProblemCard
+
+if TYPE_CHECKING:
+    from ui.chat.message_view import MessageView
 
 _GAP = 24
 _MARGIN = 16
@@ -36,6 +38,13 @@ class Place(Struct, frozen=True):
 
     message: int
     offset: int
+
+
+def _load_early() -> None:
+    """What the first message and the first formula need; the window itself stands without."""
+    from ui.chat import latex_text, message_view  # noqa: F401
+
+    latex_text.load()
 
 
 def _only_version(message: Message) -> tuple[int, int]:
@@ -61,12 +70,13 @@ class MessageList(FollowingArea):
         self._card: ProblemCard | None = None
         self._awaited: Place | None = None  # what was opened, while text near it is still being built
         self._drafts_shown = False
+        self._still = False
         self._column = QWidget(self)
         self._column.setObjectName("messages")
         self.setWidget(self._column)
         self.setAccessibleName("Messages")
         self.verticalScrollBar().valueChanged.connect(self._maybe_build)
-        QTimer.singleShot(_IDLE_MS, self, latex_text.load)
+        QTimer.singleShot(_IDLE_MS, self, _load_early)
         self._gone: list[MessageView] = []
         self._sweep_timer = QTimer(self)
         self._sweep_timer.setInterval(0)
@@ -85,6 +95,8 @@ class MessageList(FollowingArea):
 
     def show_messages(self, messages: Sequence[Message], place: Place | None = None) -> None:
         """Replace all messages; only what can be seen is built at once: at ``place``, or at the end."""
+        if self._still:
+            return
         for view in self._views:
             self._drop(view)
         self._views.clear()
@@ -124,6 +136,15 @@ class MessageList(FollowingArea):
                 offset = place.offset if self._awaited is not None else min(place.offset, view.height())
                 self.verticalScrollBar().setValue(top + offset)
 
+    @contextmanager
+    def standing_still(self) -> Iterator[None]:
+        """What is added, removed or replaced meanwhile is not built: everything is shown anew after it."""
+        self._still = True
+        try:
+            yield
+        finally:
+            self._still = False
+
     def place(self) -> Place | None:
         """Where the reader is; None at the end."""
         if self.following or not self._views:
@@ -140,6 +161,8 @@ class MessageList(FollowingArea):
 
     def add(self, message: Message) -> None:
         """At the end. One's own message is gone to; others only when the reader is there."""
+        if self._still:
+            return
         if message.role == "user" and self._newer:
             self._go_to_end()
         elif message.role == "user":
@@ -156,6 +179,8 @@ class MessageList(FollowingArea):
         self._lay_out(len(self._views) - 1)
 
     def remove(self, message: Message) -> None:
+        if self._still:
+            return
         view = self.view_of(message)
         if view is None:
             self._older = [other for other in self._older if other is not message]
@@ -214,6 +239,8 @@ class MessageList(FollowingArea):
         return self._card
 
     def _make(self, message: Message, last: bool = False) -> MessageView:
+        from ui.chat.message_view import MessageView  # and with it what reads Markdown and code
+
         view = MessageView(self._theme, message, self._column)
         view.set_last(last)
         view.set_place(*self._versions(message))
