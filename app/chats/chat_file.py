@@ -86,8 +86,9 @@ class ChatFile:
         try:
             return ask(database)
         except ChatsError as error:
-            if self._database is database and not (error.kind == "damaged" and self._repair(database)):
-                raise
+            with self._lock:  # a repair that is under way closed it
+                if self._database is database and not (error.kind == "damaged" and self._repair(database)):
+                    raise
         # It was repaired, by this call or while it ran.
         database = self._database
         return ask(database) if database is not None else None

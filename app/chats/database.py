@@ -56,7 +56,7 @@ class FoundText(Struct, frozen=True):
 
 
 class Database:
-    """The open file. ``write`` belongs to one thread; reading may be done from any."""
+    """The open file, for any thread; one writes at a time, one reads, and one searches."""
 
     def __init__(
         self, path: Path, migrations: Sequence[Migration] = MIGRATIONS, *, read_only: bool = False
@@ -66,9 +66,12 @@ class Database:
         which the file is as it was."""
         self.path = path
         self._read_only = read_only
+        # A connection that is closed while another thread is in it takes the program with it.
+        self._write_lock = threading.Lock()
         self._read_lock = threading.Lock()
         self._search_lock = threading.Lock()
         self._search: sqlite3.Connection | None = None
+        self._closed = False
         self._write = _connect(path, read_only)
         try:
             with _sorted():
@@ -82,17 +85,20 @@ class Database:
             raise
 
     def close(self) -> None:
-        """Raises nothing: what is written is written."""
-        for connection in (self._search, self._read, self._write):
-            if connection is not None:
-                with contextlib.suppress(sqlite3.Error):
-                    connection.close()
+        """Waits for whoever is in it. Raises nothing: what is written is written."""
+        with self._search_lock, contextlib.suppress(sqlite3.Error):
+            self._closed = True
+            if self._search is not None:
+                self._search.close()
+        for lock, connection in ((self._read_lock, self._read), (self._write_lock, self._write)):
+            with lock, contextlib.suppress(sqlite3.Error):
+                connection.close()
 
     # ---- writing
 
     def write(self, changes: Changes) -> None:
         """All of it or, where this raises ChatsError, nothing."""
-        with _sorted(), _transaction(self._write) as db:
+        with self._write_lock, _sorted(), _transaction(self._write) as db:
             for id, chat in changes.chats.items():
                 _write_chat(db, id, chat)
             for id, message in changes.messages.items():
@@ -102,7 +108,7 @@ class Database:
 
     def purge(self) -> None:
         """Drop for good the chats that were deleted. Raises ChatsError."""
-        with _sorted(), _transaction(self._write) as db:
+        with self._write_lock, _sorted(), _transaction(self._write) as db:
             for (id,) in db.execute("SELECT id FROM chats WHERE deleted_at IS NOT NULL").fetchall():
                 _write_chat(db, id, None)
 
@@ -114,7 +120,7 @@ class Database:
         part = target.with_name(f"{target.name}.part")
         part.unlink(missing_ok=True)
         try:
-            with _sorted(), contextlib.closing(sqlite3.connect(part)) as copy:
+            with self._write_lock, _sorted(), contextlib.closing(sqlite3.connect(part)) as copy:
                 self._write.backup(copy)
             part.replace(target)
         except BaseException:
@@ -127,7 +133,7 @@ class Database:
 
     def check(self) -> None:
         """Look through the whole file. Raises ChatsError when it is damaged."""
-        with _sorted():
+        with self._write_lock, _sorted():
             found = self._write.execute("PRAGMA quick_check(1)").fetchone()[0]
         if found != "ok":
             raise ChatsError("damaged", "The file of your chats is damaged.")
@@ -163,6 +169,8 @@ class Database:
             with contextlib.suppress(sqlite3.Error):  # closed just now
                 running.interrupt()
         with self._search_lock, _sorted():
+            if self._closed:
+                raise sqlite3.ProgrammingError("the file is closed")
             if self._search is None:
                 self._search = _connect(self.path, self._read_only)
             try:

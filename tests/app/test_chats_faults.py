@@ -5,6 +5,7 @@ Cases K01, K03, K04.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import shutil
@@ -12,7 +13,9 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -26,6 +29,7 @@ from app.chats.message import Message
 from app.chats.repair import open_or_repair
 from app.chats.rows import chat_row
 from app.chats.schema import MIGRATIONS, Migration
+from app.chats.search_text import parse_query
 from app.chats.store import ChatStore
 from app.protocol import Piece
 from tests.app.test_chats_store import found, make
@@ -490,3 +494,28 @@ def test_a_streaming_answer_is_written_seldom(path: Path, monkeypatch: pytest.Mo
     again = ChatStore(path)
     assert again.conversation(again.chats()[0]).messages[0].text == answer.text
     again.close()
+
+
+def test_a_file_that_is_closed_under_others_takes_nobody_with_it(path: Path) -> None:
+    """It is closed to be repaired while other threads read, search, write and look through it."""
+    kept(path, *(f"chat {i} of many words" for i in range(200)))
+    for _ in range(20):
+        opened = Database(path)
+        started = threading.Barrier(5)
+        works = (opened.chats, partial(opened.search, parse_query("words"), 50), opened.check, opened.purge)
+        threads = [threading.Thread(target=_until_closed, args=(work, started)) for work in works]
+        for thread in threads:
+            thread.start()
+        started.wait()
+        opened.close()
+        for thread in threads:
+            thread.join(60)
+            assert not thread.is_alive()
+    check(path)
+
+
+def _until_closed(work: Callable[[], object], started: threading.Barrier) -> None:
+    started.wait()
+    with contextlib.suppress(ChatsError):
+        while True:
+            work()
