@@ -191,13 +191,13 @@ class EngineClient:
             )
         )
 
-    def ask(self, request: Generate) -> int:
-        """``generate`` for a request that is made already, but for its id."""
-        return self._request(msgspec.structs.replace(request, request_id=next(self._ids)))
-
-    def embed(self, texts: Sequence[str]) -> int:
-        """Vectors of texts; ends with Embedded."""
-        return self._request(Embed(next(self._ids), tuple(texts)))
+    def ask(self, request: Generate | Embed, model: Load | None = None) -> int:
+        """Send a request that is made already, but for its id. ``model`` is loaded before it, unless it
+        is what will be in memory by then, whoever asked for it."""
+        with self._lock:
+            if model is not None and self._model_by_then() != model.model_path:
+                self._request(msgspec.structs.replace(model, request_id=next(self._ids)))
+            return self._request(msgspec.structs.replace(request, request_id=next(self._ids)))
 
     def cancel(self, request_id: int) -> None:
         """Ask for an early end; the request still gets its one terminal message."""
@@ -206,6 +206,15 @@ class EngineClient:
                 self._send(Cancel(request_id))
 
     # ---- inside
+
+    def _model_by_then(self) -> str | None:
+        """The file that the next request will find in memory; the caller holds the lock."""
+        for request in reversed(self._pending.values()):
+            if isinstance(request, Load):
+                return request.model_path
+            if isinstance(request, Unload):
+                return None
+        return self._loaded.model_path if self._loaded is not None else None
 
     def _request(self, message: Load | Unload | Generate | Embed) -> int:
         with self._lock:

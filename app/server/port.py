@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Protocol
 
@@ -12,10 +12,11 @@ from app.engine_client import Event, WorkerLost
 from app.protocol import (
     Chunk,
     Done,
+    Embed,
     Embedded,
-    EngineOptions,
     Failed,
     Generate,
+    Load,
     Loaded,
     ModelReport,
     Started,
@@ -23,20 +24,16 @@ from app.protocol import (
 )
 from app.server.errors import ApiError, engine_error
 
-AnswerEvent = Started | Chunk | Done
-_STOPPED = "The server is being stopped."
+AnswerEvent = Started | Chunk | Done | Embedded
+_OF_LOADS = ("bad_model", "out_of_memory", "cancelled")  # kinds of failure that loads have
 
 
 class Client(Protocol):
     """The part of app.engine_client.EngineClient that is used here."""
 
-    def load(self, model_path: str, draft_model_path: str | None, options: EngineOptions) -> int: ...
+    def ask(self, request: Generate | Embed, model: Load | None = None) -> int: ...
 
     def unload(self) -> int: ...
-
-    def ask(self, request: Generate) -> int: ...
-
-    def embed(self, texts: Sequence[str]) -> int: ...
 
     def cancel(self, request_id: int) -> None: ...
 
@@ -49,11 +46,8 @@ class EnginePort:
         self._client = client
         self._on_done = on_done
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._answers: dict[int, asyncio.Queue[Started | Chunk | Done | Failed]] = {}
-        self._embeds: dict[int, asyncio.Future[Embedded | Failed]] = {}
-        self._loads: dict[int, str] = {}
-        self._wanted: str | None = None  # the model that the next request will find in memory
-        self._problems: dict[str, str] = {}  # why a model could not be loaded
+        self._answers: dict[int, asyncio.Queue[AnswerEvent | Failed]] = {}
+        self._load_problem: str | None = None  # why there is no model
         self.report: ModelReport | None = None
         self.closing = False
 
@@ -71,116 +65,65 @@ class EnginePort:
     @property
     def busy(self) -> int:
         """Answers that are asked for and have not ended."""
-        return len(self._answers) + len(self._embeds)
-
-    # ---- models
-
-    def want(self, path: str, draft: str | None, options: EngineOptions) -> None:
-        """Have this model in memory when the next request is served; requests before it keep theirs."""
-        if self._wanted == path:
-            return
-        self._wanted = path
-        self._problems.pop(path, None)
-        self._loads[self._client.load(path, draft, options)] = path
+        return len(self._answers)
 
     def unload(self) -> None:
         """Give the memory back once what was asked for is done."""
-        self._wanted = None
         self._client.unload()
 
-    # ---- answers
-
     @asynccontextmanager
-    async def answer(self, request: Generate) -> AsyncIterator[AsyncIterator[AnswerEvent]]:
-        """The events of one answer, ``Done`` last. Raises ApiError where there is none.
-
-        Leaving early cancels it: the engine stops within one pass.
+    async def answer(
+        self, request: Generate | Embed, model: Load
+    ) -> AsyncIterator[AsyncIterator[AnswerEvent]]:
+        """The events of one answer of ``model``, ``Done`` or ``Embedded`` last. Raises ApiError where there
+        is none. Leaving early cancels it: the engine stops within one pass.
         """
-        path = self._wanted
-        request_id = self._client.ask(request)
-        events: asyncio.Queue[Started | Chunk | Done | Failed] = asyncio.Queue()
+        request_id = self._client.ask(request, model)
+        events: asyncio.Queue[AnswerEvent | Failed] = asyncio.Queue()
         self._answers[request_id] = events
         try:
-            yield self._read(events, path)
+            yield self._read(events)
         finally:
             if self._answers.pop(request_id, None) is not None:
                 self._client.cancel(request_id)
 
-    async def _read(
-        self, events: asyncio.Queue[Started | Chunk | Done | Failed], path: str | None
-    ) -> AsyncIterator[AnswerEvent]:
+    async def _read(self, events: asyncio.Queue[AnswerEvent | Failed]) -> AsyncIterator[AnswerEvent]:
         while True:
             event = await events.get()
             if isinstance(event, Failed):
-                raise self._error(event, path)
+                if event.kind == "no_model" and self._load_problem is not None:
+                    raise engine_error("bad_model", self._load_problem)
+                raise engine_error(event.kind, event.message)
             if isinstance(event, Done) and event.finish_reason == "cancelled":
                 raise ApiError(503, "The answer was stopped.", type="server_error", code="cancelled")
             yield event
-            if isinstance(event, Done):
+            if isinstance(event, Done | Embedded):
                 return
-
-    async def embed(self, texts: Sequence[str]) -> Embedded:
-        """Vectors of texts. Raises ApiError."""
-        path = self._wanted
-        request_id = self._client.embed(texts)
-        future: asyncio.Future[Embedded | Failed] = asyncio.get_running_loop().create_future()
-        self._embeds[request_id] = future
-        try:
-            event = await future
-        finally:
-            if self._embeds.pop(request_id, None) is not None:
-                self._client.cancel(request_id)
-        if isinstance(event, Failed):
-            raise self._error(event, path)
-        return event
-
-    def _error(self, event: Failed, path: str | None) -> ApiError:
-        if event.kind == "no_model" and path in self._problems:
-            return engine_error("bad_model", self._problems[path])
-        return engine_error(event.kind, event.message)
 
     def stop(self) -> None:
         """End all answers with an error: the server goes away."""
         self.closing = True
         for request_id, events in self._answers.items():
             self._client.cancel(request_id)
-            events.put_nowait(Failed(request_id, "worker_lost", _STOPPED))
-        for request_id, future in self._embeds.items():
-            if not future.done():
-                future.set_result(Failed(request_id, "worker_lost", _STOPPED))
+            events.put_nowait(Failed(request_id, "worker_lost", "The server is being stopped."))
 
     def _take(self, event: Event) -> None:
         match event:
             case Loaded():
-                self._loads.pop(event.request_id, None)
-                self._wanted = self._wanted if self._loads else event.model.path
-                self.report = event.model
-            case Unloaded():
+                self.report, self._load_problem = event.model, None
+            case Unloaded() | WorkerLost():
                 self.report = None
-                if not self._loads:
-                    self._wanted = None
-            case WorkerLost():
-                self.report = None
-                if not event.reloading:
-                    self._wanted = None
-            case Failed() if event.request_id in self._loads:
-                path = self._loads.pop(event.request_id)
-                self._problems[path] = event.message
-                if self._wanted == path:
-                    self._wanted = None
-            case Embedded() | Failed() if event.request_id in self._embeds:
-                future = self._embeds.pop(event.request_id)
-                if not future.done():
-                    future.set_result(event)
-            case Started() | Chunk() | Done() | Failed():
+            case Failed() if event.request_id not in self._answers and event.kind in _OF_LOADS:
+                self._load_problem = event.message
+            case Started() | Chunk() | Done() | Embedded() | Failed():
                 self._give(event)
 
-    def _give(self, event: Started | Chunk | Done | Failed) -> None:
+    def _give(self, event: AnswerEvent | Failed) -> None:
         events = self._answers.get(event.request_id)
         if events is None:
-            return  # nobody waits for it any more
+            return  # nobody waits for it any more, or it is another client's
         events.put_nowait(event)
-        if isinstance(event, Done | Failed):
+        if isinstance(event, Done | Embedded | Failed):
             del self._answers[event.request_id]
-            if isinstance(event, Done) and event.finish_reason != "cancelled" and self.report is not None:
-                self._on_done(self.report, event)
+        if isinstance(event, Done) and event.finish_reason != "cancelled" and self.report is not None:
+            self._on_done(self.report, event)

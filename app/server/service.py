@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import msgspec
 
-from app.protocol import Done, Embedded, Generate
+from app.protocol import Done, Embed, Embedded, Generate
 from app.server.errors import ApiError, unsupported
 from app.server.metrics import Metrics
 from app.server.port import AnswerEvent, EnginePort
@@ -45,7 +45,6 @@ class Service:
         self._idle_s = idle_s
         self._idle: asyncio.TimerHandle | None = None
         self._seconds = _ANSWER_S  # of an answer, lately
-        self._sending = asyncio.Lock()  # a load and what it is for stay together
 
     @property
     def waiting(self) -> int:
@@ -60,14 +59,12 @@ class Service:
         model = await asyncio.to_thread(self.shelf.find, model_id)
         if model.embeds:
             raise unsupported("model", "this is an embedding model, which writes no text")
-        how = await asyncio.to_thread(self.shelf.how, model)
+        load = await asyncio.to_thread(self.shelf.load, model)
+        self._admit(len(requests))  # others may have come while the folder was read
         self._rest()
         began = asyncio.get_running_loop().time()
         async with AsyncExitStack() as stack:
-            async with self._sending:
-                self._admit(len(requests))  # others may have come while the folder was read
-                self.port.want(*how)
-                streams = [await stack.enter_async_context(self.port.answer(each)) for each in requests]
+            streams = [await stack.enter_async_context(self.port.answer(each, load)) for each in requests]
             try:
                 yield self._merged(streams, route)
             finally:
@@ -81,15 +78,15 @@ class Service:
         model = await asyncio.to_thread(self.shelf.find, model_id)
         if not model.embeds:
             raise unsupported("model", "this model writes text; embeddings need an embedding model")
-        how = await asyncio.to_thread(self.shelf.how, model)
+        load = await asyncio.to_thread(self.shelf.load, model)
+        self._admit(1)  # others may have come while the folder was read
         self._rest()
         try:
-            async with self._sending:
-                self._admit(1)
-                self.port.want(*how)
-                embedding = asyncio.ensure_future(self.port.embed(texts))
-                await asyncio.sleep(0)  # it is sent behind its load
-            return await embedding
+            async with self.port.answer(Embed(0, tuple(texts)), load) as events:
+                async for event in events:
+                    if isinstance(event, Embedded):
+                        return event
+            raise AssertionError("an answer without an end")
         finally:
             self._wait_for_rest()
 

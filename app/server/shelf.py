@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from app.local_models import local_models, models_folder
-from app.protocol import EngineOptions
+from app.protocol import Load
 from app.server.errors import ApiError
 from app.settings import Settings
 from model_store.check import ModelFileError, read_model_file
@@ -74,10 +74,11 @@ class Shelf:
             )
         return model
 
-    def how(self, model: Shelved) -> tuple[str, str | None, EngineOptions]:
-        """The file, its drafter, and the options to load it with."""
+    def load(self, model: Shelved) -> Load:
+        """How it is put into memory."""
         options = self._settings().engine_options(model.path)
-        return model.path, self._draft, msgspec.structs.replace(options, n_parallel=self._parallel)
+        options = msgspec.structs.replace(options, n_parallel=self._parallel)
+        return Load(request_id=0, model_path=model.path, draft_model_path=self._draft, options=options)
 
     def _read(self, *, force: bool = False) -> None:
         now = self._clock()

@@ -9,7 +9,7 @@ import numpy as np
 import openai
 import pytest
 
-from app.protocol import Embedded, Failed
+from app.protocol import Embed, Embedded, Failed
 from app.settings import Settings
 from tests.models.bert import write_bert
 from tests.server.local_server import LocalServer
@@ -24,12 +24,15 @@ def bert(tmp_path: Path) -> Path:
     return write_bert(tmp_path / "bert.gguf")
 
 
+def embed(session: Session, *texts: str) -> Embedded | Failed:
+    request_id = session.client.ask(Embed(0, texts))
+    event = session.until(lambda e: isinstance(e, Embedded | Failed) and e.request_id == request_id)
+    assert isinstance(event, Embedded | Failed)
+    return event
+
+
 def vectors(session: Session, *texts: str) -> list[np.ndarray]:
-    event = (
-        session.until(lambda e: isinstance(e, Embedded | Failed) and e.request_id == request_id)
-        if (request_id := session.client.embed(texts))
-        else None
-    )
+    event = embed(session, *texts)
     assert isinstance(event, Embedded), event
     return [np.frombuffer(data, dtype="<f4") for data in event.vectors]
 
@@ -49,14 +52,12 @@ def test_a_text_has_one_vector_in_whatever_company(session: Session, bert: Path)
 def test_what_cannot_be_embedded_is_said(session: Session, bert: Path, tmp_path: Path) -> None:
     session.load(bert)
     for text in ("word " * 500, ""):
-        request_id = session.client.embed([text])
-        event = session.until(lambda e, i=request_id: isinstance(e, Failed) and e.request_id == i)
+        event = embed(session, text)
         assert isinstance(event, Failed) and event.kind == "bad_input"
     refused = session.terminal(session.client.generate([], max_tokens=4))
     assert isinstance(refused, Failed) and "embedding model" in refused.message
     session.load(write_llama(tmp_path / "chat.gguf"))
-    request_id = session.client.embed(["x"])
-    event = session.until(lambda e: isinstance(e, Failed) and e.request_id == request_id)
+    event = embed(session, "x")
     assert isinstance(event, Failed) and "writes text" in event.message
 
 

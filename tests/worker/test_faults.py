@@ -14,7 +14,7 @@ import pytest
 
 from app.engine_client import WorkerLost
 from app.fake_script import Crash, FakeReply, FakeScript
-from app.protocol import ChatMessage, Chunk, Done, Failed, Hello, Loaded, Started
+from app.protocol import ChatMessage, Chunk, Done, Failed, Generate, Hello, Load, Loaded, Started
 from tests.session import Session, fake_command
 
 LONG = FakeReply(text="word " * 2000, tokens_per_second=400.0)
@@ -193,3 +193,18 @@ def test_a_request_that_cannot_be_is_refused_and_harms_nobody(tmp_path: Path) ->
         refused = session.terminal(request)
         assert isinstance(refused, Failed) and refused.kind == "bad_input" and "seed" in refused.message
         assert session.ask("hello").text == "You said: hello"
+
+
+def test_a_request_brings_its_model_along_whoever_loaded_another(tmp_path: Path) -> None:
+    """Two clients share an engine: what one of them asked for last is not what the other wants."""
+    script = FakeScript(replies=(FakeReply(text="{prompt}"),))
+    with Session(fake_command(script, tmp_path)) as session:
+        session.load(tmp_path / "a.gguf")
+        session.client.load(str(tmp_path / "b.gguf"))  # on its way
+        ask = Generate(request_id=0, messages=(ChatMessage("user", "x"),))
+        for name, loads in (("b", 1), ("b", 0), ("a", 1)):
+            session.seen.clear()
+            load = Load(request_id=0, model_path=str(tmp_path / f"{name}.gguf"))
+            session.terminal(session.client.ask(ask, load))
+            loaded = [event.model.name for event in session.seen if isinstance(event, Loaded)]
+            assert loaded == [name] * loads
