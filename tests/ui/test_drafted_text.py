@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -14,6 +15,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.protocol import DRAFTERS, NEURAL, Piece
+from app.settings import Settings
 from tests.ui.test_markdown_positions import numbered, words
 from ui.chat.answer_body import AnswerBody
 from ui.chat.code_view import CodeView
@@ -21,7 +23,7 @@ from ui.chat.draft_marks import TINT_ALPHA, DraftMarks, stretches
 from ui.chat.drafted_text import DraftedText
 from ui.chat.prose_view import ProseView
 from ui.speed.drafters import look, looks
-from ui.theme import DARK, LIGHT, Theme
+from ui.theme import DARK, LIGHT, Choice, Theme
 
 WORD = re.compile(r"w\d{3}x")
 ANSWER = """# About w100x and more
@@ -250,3 +252,73 @@ def test_text_on_a_tint_keeps_its_contrast(tokens: object) -> None:
             on = _tinted(QColor(getattr(tokens, ground)), QColor(one.colour(dark)))
             contrast = _contrast(QColor(getattr(tokens, role)), on)
             assert contrast >= 4.5, (one.name, role, round(contrast, 2))
+
+
+SEEN = """# heading
+
+plain `inline` [link](https://a.example/) $formula$
+
+> quoted
+
+| head | b |
+|---|---|
+| cell | b |
+
+```python
+def name(path): return 'string' # comment
+```
+"""
+
+
+@pytest.mark.parametrize("choice", ["light", "dark"])
+@pytest.mark.parametrize("marked", [False, True])
+def test_every_word_is_readable_on_what_it_stands_on(
+    body: AnswerBody, theme: Theme, qtbot: QtBot, choice: Choice, marked: bool
+) -> None:
+    """H06, measured on the picture, after a change of theme with the text there already."""
+    theme.choose("dark" if choice == "light" else "light")
+    body.show_drafters(marked)
+    stream(body, pieces_of(SEEN, [4], ["mod", "dspark", "simple", "suffix"]), 1000)
+    theme.apply(Settings(theme=choice, zoom=200))  # strokes of more than one pixel show their colour
+    body.recolour()
+    body.fit(900)
+    body.show()
+    qtbot.waitExposed(body)
+    qtbot.waitUntil(lambda: not any(isinstance(p, CodeView) and p._timer.isActive() for p in body.parts()))
+    body.setAutoFillBackground(True)
+    image = body.grab().toImage()
+    words = [
+        "heading",
+        "plain",
+        "inline",
+        "link",
+        "formula",
+        "quoted",
+        "head",
+        "cell",
+        "def",
+        "name",
+        "string",
+        "comment",
+    ]
+    for word in words:
+        colours = Counter(_pixels(body, image, word))
+        ground = QColor.fromRgb(colours.most_common(1)[0][0])
+        most = max(_contrast(QColor.fromRgb(colour), ground) for colour in colours)
+        assert most >= 4.5, (word, round(most, 2))
+
+
+def _pixels(body: AnswerBody, image: QImage, word: str) -> Iterator[int]:
+    """Of a word, down to its base line: the marks below are not its ink."""
+    for part in body.parts():
+        found = part.editor.document().find(word)
+        if found.isNull():
+            continue
+        last = part.editor.cursorRect(found)
+        found.setPosition(found.anchor())
+        first = part.editor.cursorRect(found)
+        corner = part.editor.viewport().mapTo(body, first.topLeft())
+        for x in range(corner.x(), corner.x() + last.x() - first.x()):
+            for y in range(corner.y() + 2, corner.y() + first.height() * 2 // 3):
+                yield image.pixel(x, y)
+        return
