@@ -56,7 +56,8 @@ PACKAGE_LANDMARKS = (
 # Loads what is native, and lets the engine write a token: a wheel built on another CPU dies here.
 SMOKE_TEST = """
 import importlib.util, os, sys
-import gguf, huggingface_hub, jinja2, markdown_it, msgspec, numpy, platformdirs, psutil, pygments, shiboken6
+import gguf, huggingface_hub, jinja2, markdown_it, msgspec, numpy, platformdirs, psutil, pygments, pylatexenc
+import shiboken6
 import pytest, hypothesis
 import PySide6.QtCore
 import llama_cpp

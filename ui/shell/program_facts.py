@@ -35,6 +35,7 @@ PARTS: tuple[Part, ...] = (
     Part("pyqtgraph", "MIT", "pyqtgraph"),
     Part("markdown-it-py", "MIT", "markdown-it-py"),
     Part("Pygments", "BSD-2-Clause", "Pygments"),
+    Part("pylatexenc", "MIT", "pylatexenc"),
     Part("NumPy", "BSD-3-Clause", "numpy"),
     Part("msgspec", "BSD-3-Clause", "msgspec"),
     Part("Jinja", "BSD-3-Clause", "jinja2"),
