@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLineEdit, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -104,6 +105,24 @@ def test_renaming_is_not_disturbed_by_the_list_and_can_be_left(window: MainWindo
     assert rows.is_renaming and editor.text() == "typed"
     qtbot.keyClick(editor, Qt.Key.Key_Escape)
     qtbot.waitUntil(lambda: titles(window) == ["# Pinned", "two", "# Today", "one"])
+
+
+def test_return_and_a_focus_that_leaves_at_once_rename_once(window: MainWindow, qtbot: QtBot) -> None:
+    say(window, qtbot, "one")
+    rows = window.chat.sidebar.list
+    rows.rename(id_of(window, "one"))
+    editor = rows.findChild(QLineEdit)
+    assert editor is not None
+    qtbot.waitUntil(editor.hasFocus)
+    editor.setText("two")
+    QTest.keyClick(editor, Qt.Key.Key_Return)
+    window.chat.composer.setFocus()
+    qtbot.waitUntil(lambda: titles(window) == ["# Today", "two"])
+    rows.rename(id_of(window, "two"))
+    again = next(one for one in rows.findChildren(QLineEdit) if one.isVisible())
+    again.setText("three")
+    QTest.keyClick(again, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: titles(window) == ["# Today", "three"])
 
 
 def test_renaming_in_the_header(window: MainWindow, qtbot: QtBot) -> None:

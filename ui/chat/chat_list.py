@@ -8,7 +8,6 @@ from datetime import datetime
 from PySide6.QtCore import QModelIndex, QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QContextMenuEvent, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
-    QAbstractItemDelegate,
     QAbstractItemView,
     QInputDialog,
     QListView,
@@ -46,7 +45,9 @@ class ChatList(QListView):
         self.rows = ChatListModel(self)
         self.rows.renamed.connect(self.renamed)
         self.setModel(self.rows)
-        self.setItemDelegate(ChatListDelegate(theme, self))
+        delegate = ChatListDelegate(theme, self)
+        delegate.ended.connect(self._renaming_ended)
+        self.setItemDelegate(delegate)
         self.setUniformItemSizes(True)
         self.setMouseTracking(True)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
@@ -131,8 +132,7 @@ class ChatList(QListView):
             self.setCurrentIndex(index)
             self.edit(index)
 
-    def closeEditor(self, editor: QWidget, hint: QAbstractItemDelegate.EndEditHint) -> None:
-        super().closeEditor(editor, hint)
+    def _renaming_ended(self) -> None:
         if self._waiting is not None:  # not from here: Qt is still at it
             QTimer.singleShot(0, self, self._show_waiting)
 

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFont, QPainter
+from PySide6.QtCore import (
+    QEvent,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    QRect,
+    QRectF,
+    QSize,
+    Qt,
+    Signal,
+)
+from PySide6.QtGui import QColor, QFont, QKeyEvent, QPainter
 from PySide6.QtWidgets import (
+    QAbstractItemDelegate,
     QAbstractItemView,
     QLineEdit,
     QStyle,
@@ -25,6 +36,10 @@ _ICON = 16
 
 
 class ChatListDelegate(QStyledItemDelegate):
+    """``ended``: a title is not typed over any more."""
+
+    ended = Signal()
+
     def __init__(self, theme: Theme, parent: QAbstractItemView) -> None:
         super().__init__(parent)
         self._theme = theme
@@ -124,3 +139,20 @@ class ChatListDelegate(QStyledItemDelegate):
         index: QModelIndex | QPersistentModelIndex,
     ) -> None:
         editor.setGeometry(option.rect.adjusted(_SIDE, 1, -_SIDE, -1))
+
+    def eventFilter(self, editor: QObject, event: QEvent) -> bool:
+        # At once: Qt would do it later, when the focus may have left the editor and ended it already.
+        if (
+            isinstance(editor, QWidget)
+            and isinstance(event, QKeyEvent)
+            and event.type() == QEvent.Type.KeyPress
+            and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+        ):
+            self.commitData.emit(editor)
+            self.closeEditor.emit(editor, QAbstractItemDelegate.EndEditHint.NoHint)
+            return True
+        return super().eventFilter(editor, event)
+
+    def destroyEditor(self, editor: QWidget, index: QModelIndex | QPersistentModelIndex) -> None:
+        super().destroyEditor(editor, index)
+        self.ended.emit()
