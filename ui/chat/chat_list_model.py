@@ -113,9 +113,6 @@ class ChatListModel(QAbstractListModel):
         place = self._places.get(chat) if chat is not None else None
         return self.index(place) if place is not None else QModelIndex()
 
-    def folders(self) -> list[str]:
-        return [row.group.title for row in self._rows if row.chat is None and row.group.kind == "folder"]
-
     def rows(self) -> tuple[Row, ...]:
         return tuple(self._rows)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QAbstractSlider, QPushButton, QScrollArea, QWidget
 
@@ -20,8 +20,6 @@ _KEYS = {
 
 class FollowingArea(QScrollArea):
     """Moving up stops following, the end resumes it; meanwhile a button leads there."""
-
-    following_changed = Signal(bool)
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -66,9 +64,7 @@ class FollowingArea(QScrollArea):
         bar.setValue(bar.maximum())
 
     def set_following(self, following: bool) -> None:
-        if following != self._following:
-            self._following = following
-            self.following_changed.emit(following)
+        self._following = following
         self.jump.setVisible(not following)
         if not following:
             self.jump.raise_()

@@ -20,7 +20,6 @@ _STEP_PX = 16
 class SideFrame(QWidget):
     """``shown`` is the person's wish; a narrow window hides the side until it is asked for again."""
 
-    width_chosen = Signal(int)
     shown_changed = Signal(bool)
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
@@ -35,7 +34,6 @@ class SideFrame(QWidget):
         self.handle = _Handle(theme, self)
         self.handle.moved.connect(self._drag)
         theme.changed.connect(self._fit)
-        self.handle.let_go.connect(lambda: self.width_chosen.emit(self._width))
 
     def set_widgets(self, side: QWidget, main: QWidget) -> None:
         self._side, self._main = side, main
@@ -134,7 +132,6 @@ class _Handle(QWidget):
     """The edge between the two, to be dragged or moved with the arrow keys."""
 
     moved = Signal(int)
-    let_go = Signal()
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -160,7 +157,6 @@ class _Handle(QWidget):
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         if self._from is not None:
             self._from = None
-            self.let_go.emit()
             self.update()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -169,7 +165,6 @@ class _Handle(QWidget):
             super().keyPressEvent(event)
         else:
             self.moved.emit(step)
-            self.let_go.emit()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         if self.hasFocus() or self._from is not None:
