@@ -6,6 +6,7 @@ import os
 import random
 import time
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 
 import gguf
@@ -156,8 +157,10 @@ def answer(text: str, seed: int) -> Message:
 def store(path: Path, now: float) -> None:
     """The chats; the first is the one that was shown last."""
     chats = ChatStore(path)
+    # By the calendar, so that the list has the same groups at any time of the day.
+    midnight = datetime.fromtimestamp(now).replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
     for number, (title, days, folder, pinned) in enumerate(TITLES):
-        at = now - days * _DAY_S
+        at = midnight + 1 - days if days < 1 else midnight - (days - 0.5) * _DAY_S
         chat = Chat(title=title, title_given=True, folder=folder, pinned=pinned, created_at=at, updated_at=at)
         said = Conversation(started_at=at)
         if number == 0:

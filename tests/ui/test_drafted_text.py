@@ -322,3 +322,25 @@ def _pixels(body: AnswerBody, image: QImage, word: str) -> Iterator[int]:
             for y in range(corner.y() + 2, corner.y() + first.height() * 2 // 3):
                 yield image.pixel(x, y)
         return
+
+
+def test_marks_follow_the_text_to_another_width(body: AnswerBody, theme: Theme, qtbot: QtBot) -> None:
+    words = [
+        Piece("These words take one line here. ", "mod"),
+        Piece("And these another, in a narrow column."),
+    ]
+    body.show_drafters(True)
+    body.write(words)
+    body.resize(600, body.fit(600))
+    body.show()
+    qtbot.waitExposed(body)
+    body.grab()  # the marks are measured when they are first drawn
+    body.resize(160, body.fit(160))
+    fresh = AnswerBody(theme, QApplication.font())
+    qtbot.addWidget(fresh)
+    fresh.show_drafters(True)
+    fresh.write(words)
+    fresh.resize(160, fresh.fit(160))
+    fresh.show()
+    qtbot.waitExposed(fresh)
+    assert body.grab().toImage() == fresh.grab().toImage()

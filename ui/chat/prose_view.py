@@ -188,7 +188,8 @@ class ProseView(QTextBrowser):
     def fit(self, width: int) -> int:
         """Take ``width`` and the height that the text needs there; returns that height."""
         if self.width() != width:
-            self.resize(width, self.height())
+            self.resize(width, self.height())  # which lays out the text of a visible widget
+            self.marks.forget()
         if self.document().textWidth() != width:  # a hidden widget hears of its new size only later
             self.document().setTextWidth(width)
             self.marks.forget()
