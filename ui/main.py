@@ -20,6 +20,7 @@ from app.settings import SettingsFile
 from ui.icons import app_icon
 from ui.main_window import MainWindow
 from ui.shell.crash_guard import CrashGuard
+from ui.shell.garbage import GarbageCollector
 from ui.shell.opening import Opening, opening
 from ui.shell.single_instance import SingleInstance
 from ui.theme import Theme
@@ -47,9 +48,12 @@ def main(arguments: Sequence[str] | None = None, engine_command: Sequence[str] =
     guard = CrashGuard()
     guard.install()
     marker = RunMarker()
+    garbage = GarbageCollector(application)
+    garbage.start()
     try:
         return _run(application, instance, guard, wanted, marker, engine_command)
     finally:
+        garbage.stop()
         instance.close()
         marker.end()
         guard.uninstall()

@@ -18,6 +18,7 @@ from tests.model_store.conftest import local_hub as local_hub  # a fixture for t
 from ui.main_window import SETTINGS, MainWindow
 from ui.settings.settings_form import SettingsForm
 from ui.settings.settings_page import SettingsPage
+from ui.shell.garbage import GarbageCollector
 from ui.theme import Theme
 
 MakeWindow = Callable[..., MainWindow]
@@ -52,6 +53,15 @@ class PatientBot(QtBot):
 @pytest.fixture
 def qtbot(qapp: QApplication, request: pytest.FixtureRequest) -> QtBot:
     return PatientBot(request)
+
+
+@pytest.fixture(autouse=True)
+def _garbage_goes_on_this_thread(qapp: QApplication) -> Iterator[None]:
+    """As in the program itself."""
+    garbage = GarbageCollector()
+    garbage.start()
+    yield
+    garbage.stop()
 
 
 @pytest.fixture(scope="session")

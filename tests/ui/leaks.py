@@ -28,6 +28,7 @@ from app.settings import Settings, SettingsFile
 from tests.ui.stored_chats import store_chats
 from ui.chat.message_view import MessageView
 from ui.main_window import CHATS, MODELS, SETTINGS, SPEED, MainWindow
+from ui.shell.garbage import GarbageCollector
 from ui.theme import Theme
 
 MOST_GROWTH = 25e6  # bytes of memory
@@ -179,8 +180,11 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["SLIPSTREAM_HOME"] = str(Path(folder) / "home")
         application = QApplication([])
+        garbage = GarbageCollector(application)
+        garbage.start()
         found = check(Path(folder), options.rounds, options.windows)
         now = held()
+        garbage.stop()
     print(*found or ["nothing stayed behind"], sep="\n")
     print(f"{now.threads} threads, {now.descriptors} descriptors, {now.rss / 1e6:.0f} MB")
     del application

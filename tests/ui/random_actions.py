@@ -50,6 +50,7 @@ from app.fake_script import FakeReply, FakeScript
 from app.settings import Settings
 from tests.ui.kept_chats import Shown, as_shown, problems
 from ui.main_window import CHATS, MODELS, SETTINGS, SPEED, MainWindow
+from ui.shell.garbage import GarbageCollector
 
 LONGEST_STEP_S = 1.0
 _TURN_MS = 4
@@ -494,6 +495,8 @@ def _run(folder: Path, seed: int, numbers: Iterable[int], watch: Watch, trace: b
     from ui.theme import Theme
 
     application = QApplication([])
+    garbage = GarbageCollector(application)
+    garbage.start()
     script = folder / "script.json"
     script.write_bytes(msgspec.json.encode(SCRIPT))
     model = folder / "files" / "toy.gguf"
@@ -528,6 +531,7 @@ def _run(folder: Path, seed: int, numbers: Iterable[int], watch: Watch, trace: b
         window.quit()
         window.deleteLater()
         QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+        garbage.stop()
     wrong += watch.found
     if wrong:
         for step in person.steps[-60:]:
