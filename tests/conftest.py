@@ -18,7 +18,11 @@ from hypothesis import HealthCheck, settings
 settings.register_profile(
     "patient", parent=settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.load_profile("patient")
+# The same examples each time: a run that fails is one that fails again. HYPOTHESIS_PROFILE=patient looks further.
+settings.register_profile(
+    "repeatable", parent=settings.get_profile("patient"), derandomize=True, database=None
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 _GRACE = 20.0  # seconds for what is already ending, on a busy machine
 

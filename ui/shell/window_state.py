@@ -74,7 +74,8 @@ def placed(wanted: Area | None, screens: Sequence[Area], least: tuple[int, int])
     if wanted is not None:
         there = Area(wanted.x, wanted.y, width, height)
         if _reachable(there, screens):
-            return there
+            # Made smaller, most of it may be on another screen, which may be smaller still.
+            return there if there == wanted else placed(there, screens, least)
     return Area(
         screen.x + (screen.width - width) // 2, screen.y + (screen.height - height) // 2, width, height
     )
