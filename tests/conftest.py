@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, settings
 settings.register_profile(
     "patient", parent=settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
-# The same examples each time: a run that fails is one that fails again. HYPOTHESIS_PROFILE=patient looks further.
+# The same examples each time, so that a run that fails would fail again; HYPOTHESIS_PROFILE=patient looks on.
 settings.register_profile(
     "repeatable", parent=settings.get_profile("patient"), derandomize=True, database=None
 )
