@@ -13,13 +13,17 @@ from app.engine_client import WORKER_COMMAND, EngineClient, Event
 
 # The first event after a pause is handled at once, those that follow at most this often.
 INTERVAL_MS = 40
+_MOST_SHARE = 0.25  # of the time that the event loop spends on events
+# Where the engine computes on every core, what the window takes of one holds up all of them.
+_SPARING_SHARE, _LONGEST_S = 0.01, 0.2
 
 
 class EngineBridge(QObject):
     """Owns the client. ``on_events`` gets every event, in order, on the GUI thread.
 
     Handling may be slow for a large answer: the pause then grows with it, so that the event loop
-    keeps most of the time for itself.
+    keeps most of the time for itself. ``sparing``: the engine needs all cores. The pause then grows with
+    all that the GUI thread does, painting included, though never so long that text stops flowing.
     """
 
     _woken = Signal()
@@ -41,6 +45,8 @@ class EngineBridge(QObject):
         self._timer.setTimerType(Qt.TimerType.PreciseTimer)
         self._timer.timeout.connect(self._drain)
         self._next_at = 0.0
+        self._spent = 0.0  # processor time of the GUI thread when events were last taken
+        self.sparing = False
         self.also: Callable[[Event], None] = lambda event: None  # hears each event, on the reader's thread
         self._woken.connect(self._schedule, Qt.ConnectionType.QueuedConnection)
         self.client = EngineClient(self._receive, command=command)
@@ -74,4 +80,10 @@ class EngineBridge(QObject):
         began = time.monotonic()
         self._on_events(events)
         now = time.monotonic()
-        self._next_at = max(began + INTERVAL_MS / 1000, now + 3 * (now - began))
+        pause = max(INTERVAL_MS / 1000, (now - began) / _MOST_SHARE)
+        spent = time.thread_time()
+        if self.sparing:
+            # What handling and painting took since the last time.
+            pause = max(pause, min(_LONGEST_S, (spent - self._spent) / _SPARING_SHARE))
+        self._spent = spent
+        self._next_at = began + pause

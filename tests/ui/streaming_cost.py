@@ -13,6 +13,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from app.settings import Settings
@@ -65,7 +66,7 @@ def _client(tokens: int) -> int:
 
 
 def _window(tokens: int) -> int:
-    from PySide6.QtTest import QTest
+    from PySide6.QtCore import QEventLoop, QTimer
     from PySide6.QtWidgets import QApplication
 
     from app.settings import SettingsFile
@@ -78,13 +79,20 @@ def _window(tokens: int) -> int:
     window.show()
     window.start()
     controller = window.session.controller
-    while controller.state.phase != "ready":
-        QTest.qWait(50)
+    loop, look = QEventLoop(), QTimer()
+    waiting: list[Callable[[], bool]] = []
+    look.timeout.connect(lambda: loop.quit() if waiting[0]() else None)
+    look.start(500)  # as seldom as may be: whoever looks takes time as well
+
+    def until(true: Callable[[], bool]) -> None:
+        waiting[:] = [true]
+        loop.exec()
+
+    until(lambda: controller.state.phase == "ready")
     for _ in sys.stdin:
         controller.new_chat()
         controller.send(PROMPT)
-        while controller.busy:
-            QTest.qWait(50)
+        until(lambda: not controller.busy)
         answer = controller.conversation.messages[-1]
         assert answer.stats is not None, answer.problem
         print(answer.stats.tokens_per_second, flush=True)

@@ -25,7 +25,7 @@ WAIT = 60_000
 @pytest.fixture
 def window(theme: Theme, qtbot: QtBot) -> Iterator[MainWindow]:
     assert starter_path() is not None, "make test installs the starter's carrier"
-    settings = Settings(theme="light", temperature=0.0, max_tokens=120, draft_mode="manual")
+    settings = Settings(theme="light", temperature=0.0, max_tokens=240, draft_mode="manual")
     window = MainWindow(theme, SettingsFile(), settings, (sys.executable, "-m", "app.worker"))
     window.show()
     window.start()
@@ -40,8 +40,8 @@ def test_chat_with_the_starter(window: MainWindow, qtbot: QtBot) -> None:
     assert "SmolLM2" in window.chat.picker.text()
     counts: set[int] = set()
     window.session.numbers_changed.connect(lambda: counts.add(window.session.controller.numbers.tokens))
-    name, prompt = PROMPTS[0]
-    assert "Rename" in name
+    name, prompt = PROMPTS[2]
+    assert "JSON" in name
     window.chat.composer.set_text(prompt)
     qtbot.keyClick(window.chat.composer.edit, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: window.session.controller.numbers.finished, timeout=WAIT)
