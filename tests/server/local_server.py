@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 import openai
 
-from app.engine_client import WORKER_COMMAND, EngineClient
+from app.engine_client import WORKER_COMMAND, EngineClient, Event
 from app.protocol import Done, ModelReport
 from app.server.application import application
 from app.server.host import Address, Host, listen
@@ -36,7 +36,8 @@ class LocalServer:
         origins: tuple[str, ...] = (),
     ) -> None:
         self.done: list[tuple[ModelReport, Done]] = []
-        self.client = EngineClient(lambda event: self.port.receive(event), command=command)
+        self.heard: Callable[[Event], None] = lambda event: None  # each event, on the reader's thread
+        self.client = EngineClient(self._take, command=command)
         self.port = EnginePort(self.client, lambda model, done: self.done.append((model, done)))
         self.model = model.stem
         self.service = Service(
@@ -62,6 +63,10 @@ class LocalServer:
         self._thread = threading.Thread(
             target=self._host.run, args=([self._socket], self.port.stop), name="local server"
         )
+
+    def _take(self, event: Event) -> None:
+        self.heard(event)
+        self.port.receive(event)
 
     @property
     def url(self) -> str:

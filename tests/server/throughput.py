@@ -15,6 +15,7 @@ import json
 import socket
 import statistics
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ from pathlib import Path
 import httpx
 
 from app.bench.workloads import load_workloads
+from app.protocol import ChatMessage, Chunk, DraftingParams, Generate, SamplingParams
 from app.settings import Settings
 from model_store.starter import starter_path
 from tests.server.local_server import LocalServer
@@ -69,6 +71,26 @@ async def burst(
         began = time.perf_counter()
         counts = await asyncio.gather(*(one(http, prompt) for prompt in prompts))
         return sum(counts), time.perf_counter() - began, firsts
+
+
+def direct(server: LocalServer, prompt: str) -> float:
+    """Seconds to the first token without HTTP: from the client that the command line has."""
+    first = threading.Event()
+    server.heard = lambda event: first.set() if isinstance(event, Chunk) else None
+    request = Generate(
+        request_id=0,
+        messages=(ChatMessage("user", prompt),),
+        sampling=SamplingParams(temperature=0),
+        drafting=DraftingParams(links=()),
+        max_tokens=MAX_TOKENS,
+    )
+    began = time.perf_counter()
+    request_id = server.client.ask(request)
+    first.wait(600)
+    seconds = time.perf_counter() - began
+    server.heard = lambda event: None
+    server.client.cancel(request_id)
+    return seconds
 
 
 @contextmanager
@@ -122,10 +144,13 @@ def main() -> None:
                 )
                 speeds.setdefault(f"ours, {mode}", []).append(tokens / seconds)
                 if options.clients == 1:
-                    worker = server.done[seen][1].stats
-                    added = (firsts[0] - worker.prefill_s) * 1000
-                    speed = worker.tokens_per_second or 0.0
-                    print(f"  {mode}: HTTP adds {added:.1f} ms to the first token; worker {speed:.1f} tok/s")
+                    stats = server.done[seen][1].stats
+                    own = direct(server, f"{number}{mode}! {prompts[0]}")
+                    added = (firsts[0] - own) * 1000
+                    speed = stats.tokens_per_second or 0.0
+                    print(f"  {mode}: HTTP adds {added:.1f} ms to {own * 1000:.0f} until the first token")
+                    streamed = (tokens - 1) / (seconds - firsts[0])
+                    print(f"  {mode}: {streamed / speed:.3f} of the worker's {speed:.1f} tok/s")
         if options.peer:
             with peer_server(options.peer, options.model, options.clients, options.threads) as url:
                 asyncio.run(burst(url, "x", ["Hello!"], None))
