@@ -25,7 +25,7 @@ ROUTES = [
     ("GET", "/health"),
     ("GET", "/metrics"),
 ]
-EXAMPLES = 60
+EXAMPLES = 40
 
 
 @pytest.fixture(scope="module")
