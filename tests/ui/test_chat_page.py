@@ -180,10 +180,12 @@ def test_pinning_folders_and_duplicating_from_the_menu(window: MainWindow, qtbot
     rows = window.chat.sidebar.list
 
     def choose(title: str, *path: str) -> None:
-        menu = rows.menu_for(window.session.store.get(id_of(window, title)))  # type: ignore[arg-type]
+        # The whole menu is kept: a part of it goes with it.
+        whole = menu = rows.menu_for(window.session.store.get(id_of(window, title)))  # type: ignore[arg-type]
         for words in path[:-1]:
             menu = next(action.menu() for action in menu.actions() if action.text() == words)  # type: ignore[assignment]
         next(action for action in menu.actions() if action.text() == path[-1]).trigger()
+        assert whole.actions()
 
     choose("one", "Pin")
     assert titles(window) == ["# Pinned", "one", "# Today", "two"]
