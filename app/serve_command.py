@@ -11,7 +11,7 @@ import msgspec
 
 from app.chat_command import model_path
 from app.engine_client import EngineClient, Event
-from app.protocol import Done, Loaded, ModelReport
+from app.protocol import Loaded
 from app.server.application import application
 from app.server.host import Address, Host, HostError, listen
 from app.server.port import EnginePort
@@ -38,9 +38,6 @@ def serve_command(options: argparse.Namespace) -> int:
     draft = str(options.draft_model) if options.draft_model is not None else None
     history = SpeedHistory(note)
 
-    def done(model: ModelReport, answer: Done) -> None:
-        history.record(model, answer)
-
     def heard(event: Event) -> None:
         if isinstance(event, Loaded):
             for notice in event.model.notices:
@@ -48,7 +45,7 @@ def serve_command(options: argparse.Namespace) -> int:
         port.receive(event)
 
     client = EngineClient(heard)
-    port = EnginePort(client, done)
+    port = EnginePort(client, history.record)
     service = Service(
         port,
         Shelf(lambda: settings, draft=draft, only=only, parallel=options.parallel),
@@ -64,9 +61,7 @@ def serve_command(options: argparse.Namespace) -> int:
         return 1
     client.start()
     try:
-        host = Host(
-            application(service, hosts=address.allowed_hosts(), origins=address.allowed_origins(), key=key)
-        )
+        host = Host(application(service, address, key))
         where = ", ".join(f"http://{name}" for name in sorted(address.allowed_hosts()))
         note(f"serving at {where}; /docs says how")
         _stop_with(host)

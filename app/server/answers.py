@@ -8,11 +8,9 @@ import uuid
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from app.protocol import Chunk, Done, FinishReason, TokenLogprob, ToolCall
+from app.protocol import Chunk, Done, TokenLogprob, ToolCall
 from app.tools import read_calls
 from drafting.statistics import Statistics
-
-FINISH = {"stop": "stop", "length": "length"}
 
 
 @dataclass
@@ -91,7 +89,7 @@ def chat_choice(
         "index": index,
         "message": message,
         "logprobs": chat_logprobs(chances) if chances is not None else None,
-        "finish_reason": "tool_calls" if calls else finish_reason(done.finish_reason),
+        "finish_reason": "tool_calls" if calls else done.finish_reason,
     }
 
 
@@ -144,7 +142,7 @@ def text_choice(
         "index": index,
         "text": echo + done.reasoning + done.text,
         "logprobs": text_logprobs(chances, len(echo)) if chances is not None else None,
-        "finish_reason": finish_reason(done.finish_reason),
+        "finish_reason": done.finish_reason,
     }
 
 
@@ -167,7 +165,3 @@ def text_delta(
     index: int, text: str, finish: str | None = None, logprobs: dict[str, object] | None = None
 ) -> dict[str, object]:
     return {"index": index, "text": text, "logprobs": logprobs, "finish_reason": finish}
-
-
-def finish_reason(reason: FinishReason) -> str:
-    return FINISH[reason]

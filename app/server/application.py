@@ -15,16 +15,15 @@ from starlette.exceptions import HTTPException
 from app.server.docs import docs_page
 from app.server.errors import ApiError
 from app.server.guard import Application, Guard
+from app.server.host import Address
 from app.server.routes import router
 from app.server.service import Service
 
 MOST_BYTES = 32 << 20
 
 
-def application(
-    service: Service, *, hosts: frozenset[str], origins: frozenset[str], key: str | None
-) -> Application:
-    """``hosts`` and ``origins`` that are answered, in full; ``key`` None: none is asked for."""
+def application(service: Service, address: Address, key: str | None = None) -> Application:
+    """Answers what is meant for ``address``; ``key`` None: none is asked for."""
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
@@ -75,7 +74,13 @@ def application(
         service.metrics.request(getattr(route, "path", "other"), response.status_code)
         return response
 
-    return Guard(app, hosts=hosts, origins=origins, key=key, most_bytes=MOST_BYTES)
+    return Guard(
+        app,
+        hosts=address.allowed_hosts(),
+        origins=address.allowed_origins(),
+        key=key,
+        most_bytes=MOST_BYTES,
+    )
 
 
 def _named(error: RequestValidationError) -> ApiError:

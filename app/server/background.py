@@ -76,9 +76,7 @@ class BackgroundServer:
         # The window counts what it asked for itself.
         port = EnginePort(self._client, lambda model, done: None)
         service = Service(port, Shelf(self._settings), self._settings, parallel=1, queue=_QUEUE)
-        host = Host(
-            application(service, hosts=address.allowed_hosts(), origins=address.allowed_origins(), key=None)
-        )
+        host = Host(application(service, address))
         with self._lock:
             if self._on != number:
                 return  # switched off meanwhile

@@ -16,7 +16,6 @@ from app.server.answers import (
     chat_choice,
     chat_logprobs,
     delta,
-    finish_reason,
     thoughts_and_words,
 )
 from app.server.requests import ChatRequest
@@ -87,7 +86,7 @@ async def _events(
                 yield told(each)
         elif isinstance(event, Done):
             usage.add(event.stats)
-            finish = finish_reason(event.finish_reason)
+            finish: str = event.finish_reason
             if choice.watch is not None:
                 words, calls = read_calls(choice.watch.rest(), names)
                 if words:

@@ -8,7 +8,7 @@ from fastapi import Request, Response
 from fastapi.responses import JSONResponse
 
 from app.protocol import Chunk, Done, Generate
-from app.server.answers import Head, Usage, finish_reason, text_choice, text_delta, text_logprobs
+from app.server.answers import Head, Usage, text_choice, text_delta, text_logprobs
 from app.server.requests import CompletionRequest
 from app.server.sending import Event, gather, stream, unless_gone
 from app.server.service import Indexed, Service, choices
@@ -68,6 +68,6 @@ async def _events(
                 yield head.body([text_delta(index, text, logprobs=chances)]) | extra
         elif isinstance(event, Done):
             usage.add(event.stats)
-            yield head.body([text_delta(index, "", finish_reason(event.finish_reason))]) | extra
+            yield head.body([text_delta(index, "", event.finish_reason)]) | extra
     if usage_wanted:
         yield head.body([]) | {"usage": usage.body()}

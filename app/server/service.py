@@ -66,7 +66,7 @@ class Service:
         async with AsyncExitStack() as stack:
             streams = [await stack.enter_async_context(self.port.answer(each, load)) for each in requests]
             try:
-                yield self._merged(streams, route)
+                yield _merged([self._counted(stream, route) for stream in streams])
             finally:
                 taken = asyncio.get_running_loop().time() - began
                 self._seconds += 0.2 * (taken - self._seconds)
@@ -90,45 +90,11 @@ class Service:
         finally:
             self._wait_for_rest()
 
-    async def _merged(
-        self, streams: Sequence[AsyncIterator[AnswerEvent]], route: str
-    ) -> AsyncIterator[Indexed]:
-        if len(streams) == 1:
-            async for event in streams[0]:
-                if isinstance(event, Done):
-                    self.metrics.answer(route, event.stats)
-                yield 0, event
-            return
-        events: asyncio.Queue[Indexed | BaseException | None] = asyncio.Queue()
-
-        async def read(index: int, stream: AsyncIterator[AnswerEvent]) -> None:
-            try:
-                async for event in stream:
-                    events.put_nowait((index, event))
-            except ApiError as error:
-                events.put_nowait(error)
-            finally:
-                events.put_nowait(None)
-
-        readers = [asyncio.create_task(read(i, stream)) for i, stream in enumerate(streams)]
-        try:
-            ended = 0
-            while ended < len(streams):
-                item = await events.get()
-                if item is None:
-                    ended += 1
-                elif isinstance(item, BaseException):
-                    raise item
-                else:
-                    if isinstance(item[1], Done):
-                        self.metrics.answer(route, item[1].stats)
-                    yield item
-        finally:
-            for reader in readers:
-                reader.cancel()
-            for reader in readers:
-                with contextlib.suppress(asyncio.CancelledError):
-                    await reader
+    async def _counted(self, stream: AsyncIterator[AnswerEvent], route: str) -> AsyncIterator[AnswerEvent]:
+        async for event in stream:
+            if isinstance(event, Done):
+                self.metrics.answer(route, event.stats)
+            yield event
 
     def _admit(self, count: int) -> None:
         """Raises ApiError where too many wait already."""
@@ -168,3 +134,39 @@ class Service:
 def choices(request: Generate, seeds: Sequence[int | None]) -> list[Generate]:
     """The same request once for each seed."""
     return [msgspec.structs.replace(request, seed=seed) for seed in seeds]
+
+
+async def _merged(streams: Sequence[AsyncIterator[AnswerEvent]]) -> AsyncIterator[Indexed]:
+    """Events of all streams as they come. Raises the first ApiError of any."""
+    if len(streams) == 1:
+        async for event in streams[0]:
+            yield 0, event
+        return
+    events: asyncio.Queue[Indexed | ApiError | None] = asyncio.Queue()
+
+    async def read(index: int, stream: AsyncIterator[AnswerEvent]) -> None:
+        try:
+            async for event in stream:
+                events.put_nowait((index, event))
+        except ApiError as error:
+            events.put_nowait(error)
+        finally:
+            events.put_nowait(None)
+
+    readers = [asyncio.create_task(read(i, stream)) for i, stream in enumerate(streams)]
+    try:
+        ended = 0
+        while ended < len(streams):
+            item = await events.get()
+            if item is None:
+                ended += 1
+            elif isinstance(item, ApiError):
+                raise item
+            else:
+                yield item
+    finally:
+        for reader in readers:
+            reader.cancel()
+        for reader in readers:
+            with contextlib.suppress(asyncio.CancelledError):
+                await reader

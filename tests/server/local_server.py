@@ -52,14 +52,7 @@ class LocalServer:
         self.address = Address(self._socket.getsockname()[1], bind=("127.0.0.1",), origins=origins)
         self.key = key
         self._clients: list[openai.OpenAI] = []
-        self._host = Host(
-            application(
-                self.service,
-                hosts=self.address.allowed_hosts(),
-                origins=self.address.allowed_origins(),
-                key=key,
-            )
-        )
+        self._host = Host(application(self.service, self.address, key))
         self._thread = threading.Thread(
             target=self._host.run, args=([self._socket], self.port.stop), name="local server"
         )

@@ -189,9 +189,6 @@ class CodeView(QWidget):
         cursor = self._edit.textCursor()
         return self.marks.source_of(cursor.selectionStart(), cursor.selectionEnd())
 
-    def has_selection(self) -> bool:
-        return self._edit.textCursor().hasSelection()
-
     # ---- colours
 
     def _make_formats(self) -> None:

@@ -152,9 +152,3 @@ class CardGroup(QWidget):
         self._arrange()
         if len(self.shown) > first_new:
             self.cards[self.shown[first_new]].button.setFocus()
-
-
-def _more_words(left: int, some: bool) -> str:
-    if not some:
-        return "Show them"
-    return f"Show {_MORE} more of {left:,}" if left > _MORE else f"Show {left} more"
