@@ -302,6 +302,13 @@ def _add_serve(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
         "--queue", type=_count, default=64, metavar="N", help="requests that may wait (default: 64)"
     )
     serve.add_argument(
+        "--rate-limit",
+        type=lambda text: _number(text, 0, 100_000),
+        default=0,
+        metavar="N",
+        help="requests a minute that each client machine may make (default: no limit)",
+    )
+    serve.add_argument(
         "--idle-unload",
         type=_decimal(0.0, 1e6),
         default=0.0,

@@ -454,6 +454,20 @@ class Settings(Struct, kw_only=True):
             le=65535,
         ),
     ] = 1337
+    server_requests_per_minute: Annotated[
+        int,
+        setting(
+            "server",
+            "Request limit",
+            "Requests that the programs of one machine may make in a minute; those beyond are told when to "
+            "try again.",
+            ge=0,
+            le=100_000,
+            least="No limit",
+            unit="/min",
+            step=10,
+        ),
+    ] = 0
 
     notify_when_done: Annotated[
         bool,

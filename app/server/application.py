@@ -16,7 +16,7 @@ from app.server.docs import docs_page
 from app.server.errors import ApiError
 from app.server.guard import Application, Guard
 from app.server.host import Address
-from app.server.routes import router
+from app.server.routes import ANSWERS, router
 from app.server.service import Service
 
 MOST_BYTES = 32 << 20
@@ -74,12 +74,17 @@ def application(service: Service, address: Address, key: str | None = None) -> A
         service.metrics.request(getattr(route, "path", "other"), response.status_code)
         return response
 
+    def admit(path: str, client: str | None) -> None:
+        if path in ANSWERS:
+            service.admit(path, client)
+
     return Guard(
         app,
         hosts=address.allowed_hosts(),
         origins=address.allowed_origins(),
         key=key,
         most_bytes=MOST_BYTES,
+        admit=admit,
     )
 
 

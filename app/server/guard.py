@@ -23,6 +23,9 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 BODY_S = 30.0  # a body has arrived by then
 _OPEN = ("/health",)  # tells nothing that a key protects
 
+Admit = Callable[[str, str | None], None]
+"""Takes path and address of a request that may be made; raises ApiError where it is one too many."""
+
 
 class Guard:
     """A page on another site, or one that has its name resolve to this machine, gets nothing."""
@@ -35,14 +38,17 @@ class Guard:
         origins: frozenset[str],
         key: str | None,
         most_bytes: int,
+        admit: Admit,
         body_s: float = BODY_S,
     ) -> None:
-        """``hosts`` and ``origins`` are compared in full, port and all; ``key`` None asks for none."""
+        """``hosts`` and ``origins`` are compared in full, port and all; ``key`` None asks for none. ``admit``
+        is asked last of all."""
         self._inner = inner
         self._hosts = hosts
         self._origins = origins
         self._key = key.encode() if key is not None else None
         self._most_bytes = most_bytes
+        self._admit = admit
         self._body_s = body_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -94,6 +100,8 @@ class Guard:
                     type="authentication_error",
                     code="invalid_api_key",
                 )
+        client = scope.get("client")
+        self._admit(scope["path"], client[0] if client else None)
 
 
 class _Body:
@@ -141,6 +149,7 @@ def _text(value: bytes) -> str:
 async def _refuse(error: ApiError, send: Send) -> None:
     body = json.dumps(error.body()).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    headers += [(name.lower().encode(), value.encode()) for name, value in error.headers.items()]
     # What of the body is still to come is not read.
     headers.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": error.status, "headers": headers})

@@ -10,6 +10,7 @@ from drafting.statistics import Statistics
 
 _HELP = {
     "slipstream_requests_total": ("counter", "Requests by route and status."),
+    "slipstream_refused_requests_total": ("counter", "Requests that were one too many, by reason."),
     "slipstream_tokens_total": ("counter", "Tokens by kind: prompt, cached (of the prompt) and completion."),
     "slipstream_drafted_tokens_total": ("counter", "Tokens drafted, by drafter and route."),
     "slipstream_accepted_tokens_total": ("counter", "Drafted tokens accepted, by drafter and route."),
@@ -33,6 +34,10 @@ class Metrics:
 
     def request(self, route: str, status: int) -> None:
         self._add("slipstream_requests_total", 1, route=route, status=str(status))
+
+    def refused(self, reason: str) -> None:
+        """``reason``: the error's code."""
+        self._add("slipstream_refused_requests_total", 1, reason=reason)
 
     def answer(self, route: str, stats: Statistics) -> None:
         self._add("slipstream_tokens_total", stats.prompt_tokens, kind="prompt")

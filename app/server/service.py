@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
@@ -14,6 +15,7 @@ from app.protocol import Done, Embed, Embedded, Generate
 from app.server.errors import ApiError, unsupported
 from app.server.metrics import Metrics
 from app.server.port import AnswerEvent, EnginePort
+from app.server.rate_limit import RateLimit, client_of
 from app.server.shelf import Shelf
 from app.settings import Settings
 
@@ -40,6 +42,7 @@ class Service:
         self.shelf = shelf
         self.settings = settings
         self.metrics = Metrics()
+        self._rate = RateLimit()
         self._parallel = parallel
         self._queue = queue
         self._idle_s = idle_s
@@ -49,6 +52,22 @@ class Service:
     @property
     def waiting(self) -> int:
         return max(0, self.port.busy - self._parallel)
+
+    def admit(self, route: str, address: str | None) -> None:
+        """Count a request before it is read. Raises ApiError where its client makes too many."""
+        per_minute = self.settings().server_requests_per_minute
+        wait = self._rate.take(client_of(address), per_minute, time.monotonic())
+        if wait:
+            code = "rate_limit_exceeded"
+            self.metrics.refused(code)
+            self.metrics.request(route, 429)
+            raise ApiError(
+                429,
+                f"More than {per_minute} requests a minute; try again later.",
+                type="rate_limit_error",
+                code=code,
+                retry_after_s=math.ceil(wait),
+            )
 
     @asynccontextmanager
     async def answers(
@@ -101,6 +120,7 @@ class Service:
         if self.port.closing:
             raise ApiError(503, "The server is being stopped.", type="server_error", code="stopping")
         if self.port.busy + count > self._parallel + self._queue:
+            self.metrics.refused("queue_full")
             rounds = math.ceil((self.waiting + 1) / self._parallel)
             raise ApiError(
                 429,
