@@ -5,8 +5,21 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from datetime import datetime
 
-from PySide6.QtCore import QModelIndex, QPoint, Qt, QTimer, Signal
-from PySide6.QtGui import QAction, QContextMenuEvent, QKeyEvent, QKeySequence
+from PySide6.QtCore import QMimeData, QModelIndex, QPoint, QRect, QRectF, Qt, QTimer, Signal
+from PySide6.QtGui import (
+    QAction,
+    QColor,
+    QContextMenuEvent,
+    QDrag,
+    QDragEnterEvent,
+    QDragLeaveEvent,
+    QDragMoveEvent,
+    QDropEvent,
+    QKeyEvent,
+    QKeySequence,
+    QPainter,
+    QPaintEvent,
+)
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QInputDialog,
@@ -17,10 +30,11 @@ from PySide6.QtWidgets import (
 
 from app.chats.chat import Chat
 from ui.bidi import visible
+from ui.chat.chat_drag import MIME_TYPE, DropBar, carried, carried_chat, moves
 from ui.chat.chat_groups import Group
 from ui.chat.chat_list_delegate import ChatListDelegate
 from ui.chat.chat_list_model import ChatListModel, Row
-from ui.theme import Theme
+from ui.theme import RADIUS, Theme
 
 _LONGEST_FOLDER = 60
 
@@ -40,6 +54,7 @@ class ChatList(QListView):
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._theme = theme
         self.setObjectName("chats")
         self.setAccessibleName("Chats")
         self.rows = ChatListModel(self)
@@ -55,6 +70,13 @@ class ChatList(QListView):
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.verticalScrollBar().setSingleStep(24)
+        self.setDragEnabled(True)
+        self.setAcceptDrops(True)
+        self.setDropIndicatorShown(False)  # it falls into a group, not between two rows
+        self._over: Group | None = None  # where what is dragged would fall
+        self.drop_bar = DropBar(self)
+        self.drop_bar.pinned.connect(self._drop_on_pin)
+        self.drop_bar.new_folder.connect(self._drop_on_new_folder)
         self.clicked.connect(self._use)
         self._waiting: tuple[tuple[Chat, ...], datetime] | None = None
         self._all: tuple[Chat, ...] = ()
@@ -121,6 +143,96 @@ class ChatList(QListView):
             value = bar.value()
             self.setCurrentIndex(index)
             bar.setValue(value)
+
+    # ---- dragging
+
+    def startDrag(self, actions: Qt.DropAction) -> None:
+        index = self.currentIndex()
+        chat = self.rows.chat_at(index)
+        if chat is None:
+            return
+        drag = QDrag(self)
+        drag.setMimeData(carried(chat))
+        row = self.visualRect(index)
+        drag.setPixmap(self.viewport().grab(row))
+        drag.setHotSpot(self.viewport().mapFromGlobal(self.cursor().pos()) - row.topLeft())
+        self.drop_bar.show_for(chat)
+        try:
+            drag.exec(Qt.DropAction.MoveAction)
+        finally:
+            self.drop_bar.hide()
+            self._show_over(None)
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if event.mimeData().hasFormat(MIME_TYPE):
+            event.acceptProposedAction()
+        else:
+            event.ignore()
+
+    def dragMoveEvent(self, event: QDragMoveEvent) -> None:
+        super().dragMoveEvent(event)  # scrolls near the edges
+        group = self._group_for(event.mimeData(), event.position().toPoint())
+        self._show_over(group)
+        if group is not None:
+            event.acceptProposedAction()
+        else:
+            event.ignore()
+
+    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
+        super().dragLeaveEvent(event)
+        self._show_over(None)
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        group = self._group_for(event.mimeData(), event.position().toPoint())
+        chat = carried_chat(event.mimeData(), self._all)
+        self._show_over(None)
+        self.stopAutoScroll()
+        self.setState(QAbstractItemView.State.NoState)
+        if group is None or chat is None:
+            event.ignore()
+            return
+        event.acceptProposedAction()
+        if group.kind == "pinned":
+            self.pinned.emit(chat.id, True)
+            return
+        folder = group.title if group.kind == "folder" else ""
+        if chat.folder != folder:
+            self.moved.emit(chat.id, folder)
+        if chat.pinned:
+            self.pinned.emit(chat.id, False)
+
+    def _drop_on_pin(self, data: QMimeData) -> None:
+        if (chat := carried_chat(data, self._all)) is not None:
+            self.pinned.emit(chat.id, True)
+
+    def _drop_on_new_folder(self, data: QMimeData) -> None:
+        if (chat := carried_chat(data, self._all)) is not None:
+            # once the drag is over
+            QTimer.singleShot(0, self, lambda: self._ask_for_folder(chat.id, unpin=chat.pinned))
+
+    def _group_for(self, data: QMimeData, at: QPoint) -> Group | None:
+        """The group at this place, if what is dragged would move there."""
+        chat = carried_chat(data, self._all)
+        row = self.rows.row_at(self.indexAt(at))
+        return row.group if chat is not None and row is not None and moves(chat, row.group) else None
+
+    def _show_over(self, group: Group | None) -> None:
+        if group != self._over:
+            self._over = group
+            self.viewport().update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        area = QRect()
+        for place, row in enumerate(self.rows.rows() if self._over is not None else ()):
+            if row.group is self._over:
+                area = area.united(self.visualRect(self.rows.index(place)))
+        if area.isEmpty():
+            return
+        painter = QPainter(self.viewport())
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QColor(self._theme.tokens.accent))
+        painter.drawRoundedRect(QRectF(area).adjusted(4.5, 0.5, -4.5, -0.5), RADIUS - 2, RADIUS - 2)
 
     # ---- what a person does
 
@@ -252,14 +364,16 @@ class ChatList(QListView):
         menu.addSeparator()
         menu.addAction("New folder…").triggered.connect(lambda: self._ask_for_folder(chat.id))
 
-    def _ask_for_folder(self, chat: int) -> None:
+    def _ask_for_folder(self, chat: int, *, unpin: bool = False) -> None:
         dialog = self._name_dialog("New folder", "")
-        dialog.textValueSelected.connect(lambda name: self._move_to_new(chat, name))
+        dialog.textValueSelected.connect(lambda name: self._move_to_new(chat, name, unpin))
         dialog.open()
 
-    def _move_to_new(self, chat: int, name: str) -> None:
+    def _move_to_new(self, chat: int, name: str, unpin: bool = False) -> None:
         if name := _folder_name(name):
             self.moved.emit(chat, name)
+            if unpin:  # else it would go on standing among the pinned ones
+                self.pinned.emit(chat, False)
 
     def _name_dialog(self, title: str, name: str) -> QInputDialog:
         dialog = QInputDialog(self)

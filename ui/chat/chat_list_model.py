@@ -126,7 +126,9 @@ class ChatListModel(QAbstractListModel):
         if row is None or (row.chat is None and row.group.kind != "folder"):
             return Qt.ItemFlag.NoItemFlags
         flags = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemNeverHasChildren
-        return flags | Qt.ItemFlag.ItemIsEditable if row.chat is not None else flags
+        if row.chat is None:
+            return flags
+        return flags | Qt.ItemFlag.ItemIsEditable | Qt.ItemFlag.ItemIsDragEnabled
 
     def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         row = self.row_at(index)
