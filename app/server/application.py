@@ -12,6 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse
 from starlette.exceptions import HTTPException
 
+from app.server.body import invalid
 from app.server.docs import docs_page
 from app.server.errors import ApiError
 from app.server.guard import Application, Guard
@@ -52,8 +53,8 @@ def application(service: Service, address: Address, key: str | None = None) -> A
         return JSONResponse(error.body(), error.status, headers=error.headers)
 
     @app.exception_handler(RequestValidationError)
-    async def invalid(request: Request, error: RequestValidationError) -> Response:
-        return await api_error(request, _named(error))
+    async def invalid_body(request: Request, error: RequestValidationError) -> Response:
+        return await api_error(request, invalid(error))
 
     @app.exception_handler(HTTPException)
     async def http_error(request: Request, error: HTTPException) -> Response:
@@ -86,15 +87,3 @@ def application(service: Service, address: Address, key: str | None = None) -> A
         most_bytes=MOST_BYTES,
         admit=admit,
     )
-
-
-def _named(error: RequestValidationError) -> ApiError:
-    """The first thing that is wrong, without a word of what was sent."""
-    first = error.errors()[0]
-    place = ".".join(str(part) for part in first["loc"] if part != "body")
-    if first["type"] == "json_invalid":
-        return ApiError(400, "The body is not JSON.", code="invalid_json")
-    if first["type"] == "extra_forbidden":
-        return ApiError(400, f"{place}: this field is not known.", param=place, code="unknown_field")
-    message = str(first["msg"]).removeprefix("Value error, ")
-    return ApiError(400, f"{place or 'The body'}: {message}.", param=place or None, code="invalid_value")

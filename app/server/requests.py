@@ -6,7 +6,7 @@ import json
 from typing import Annotated, Any, Literal
 
 import msgspec
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from app.protocol import (
     DRAFTERS,
@@ -24,6 +24,8 @@ from app.tools import Function, calls_schema
 MOST_STOPS = 16
 MOST_CHOICES = 8
 MOST_BIASES = 1024
+MOST_DEPTH = 64  # of a JSON schema, and of the arguments of a call
+_LONGEST_ID = 10  # digits of a token's
 
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 Speculation = Literal["off", "auto"] | Annotated[list[DrafterName], Field(min_length=1, max_length=11)]
@@ -39,8 +41,34 @@ _SAMPLED = (
 )
 
 
+def _plain(value: dict[str, Any]) -> dict[str, Any]:
+    """Raises ValueError for what cannot go on through every hand between here and the model."""
+    waiting: list[tuple[Any, int]] = [(value, 1)]
+    while waiting:
+        each, depth = waiting.pop()
+        if depth > MOST_DEPTH:
+            raise ValueError(f"is nested deeper than {MOST_DEPTH} levels")
+        if isinstance(each, dict | list):
+            inner = each.values() if isinstance(each, dict) else each
+            waiting += [(one, depth + 1) for one in inner]
+        elif isinstance(each, int) and not -(2**63) <= each < 2**63:
+            raise ValueError("holds a number that is too large")
+    return value
+
+
+def _text_only(content: Any) -> Any:
+    parts = content if isinstance(content, list) else ()
+    if any(isinstance(part, dict) and part.get("type", "text") != "text" for part in parts):
+        raise ValueError("this model takes text only")
+    return content
+
+
+FreeJson = Annotated[dict[str, Any], AfterValidator(_plain)]
+
+
 class _Body(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    # A text is no number, and "yes" is not true.
+    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class TextPart(_Body):
@@ -59,18 +87,17 @@ class Call(_Body):
     function: CalledFunction
 
     def tool_call(self) -> ToolCall:
+        """Raises ApiError."""
         try:
-            arguments = json.loads(self.function.arguments or "{}")
-        except (ValueError, RecursionError):
-            arguments = None
-        if not isinstance(arguments, dict):
-            raise unsupported("messages.tool_calls", "arguments are no JSON object")
+            arguments = _plain(msgspec.json.decode(self.function.arguments or "{}", type=dict[str, Any]))
+        except (ValueError, RecursionError):  # msgspec's own errors are ValueErrors
+            raise unsupported("messages.tool_calls", "arguments are no JSON object") from None
         return ToolCall(self.function.name, json.dumps(arguments, ensure_ascii=False), self.id)
 
 
 class Message(_Body):
     role: Role
-    content: str | list[TextPart] | None = None
+    content: Annotated[str | list[TextPart] | None, BeforeValidator(_text_only)] = None
     name: str | None = None
     reasoning_content: str | None = Field(default=None, description="Read past: thoughts are not repeated.")
     refusal: str | None = None
@@ -91,7 +118,7 @@ class StreamOptions(_Body):
 class ToolFunction(_Body):
     name: str = Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")
     description: str | None = None
-    parameters: dict[str, Any] | None = None
+    parameters: FreeJson | None = None
     strict: bool | None = None
 
 
@@ -115,7 +142,7 @@ ToolChoice = Literal["none", "auto", "required"] | ChosenTool
 class SchemaFormat(_Body):
     name: str = Field(max_length=64)
     description: str | None = None
-    schema_: dict[str, Any] | None = Field(default=None, alias="schema")
+    schema_: FreeJson | None = Field(default=None, alias="schema")
     strict: bool | None = None
 
 
@@ -159,7 +186,7 @@ class Sampled(_Body):
     def _bias(self) -> dict[int, float]:
         bias: dict[int, float] = {}
         for token, value in (self.logit_bias or {}).items():
-            if not token.isascii() or not token.isdigit():
+            if not token.isascii() or not token.isdigit() or len(token) > _LONGEST_ID:
                 raise unsupported("logit_bias", "its keys are token ids")
             bias[int(token)] = value
         return bias
@@ -298,7 +325,7 @@ class TextFormat(_Body):
     type: Literal["text", "json_object", "json_schema"]
     name: str | None = None
     description: str | None = None
-    schema_: dict[str, Any] | None = Field(default=None, alias="schema")
+    schema_: FreeJson | None = Field(default=None, alias="schema")
     strict: bool | None = None
 
 
@@ -368,3 +395,12 @@ def _drafting(speculation: Speculation | None, defaults: DraftingParams) -> Draf
     return DraftingParams(
         mode="manual", links=links, parameters=defaults.parameters, max_draft=defaults.max_draft
     )
+
+
+def _fields(body: type[_Body]) -> set[str]:
+    names = {field.alias or name for name, field in body.model_fields.items()}
+    return names.union(*map(_fields, body.__subclasses__()))
+
+
+FIELDS = frozenset(_fields(_Body))
+"""The names of all fields there are."""

@@ -8,6 +8,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 
+from app.server.body import StrictRoute
 from app.server.chat import ROUTE as CHAT
 from app.server.chat import chat_completions
 from app.server.completions import ROUTE as COMPLETIONS
@@ -39,7 +40,7 @@ ANSWERS = frozenset((CHAT, COMPLETIONS, RESPONSES, EMBEDDINGS))
 
 
 def router(service: Service) -> APIRouter:
-    routes = APIRouter()
+    routes = APIRouter(route_class=StrictRoute)
 
     @routes.post(CHAT, responses=_ERRORS, tags=["answers"])
     async def chat(body: ChatRequest, request: Request) -> Response:
