@@ -318,6 +318,12 @@ def _add_serve(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
     serve.add_argument("--ctx", type=_count, metavar="N", help="context of each answer in tokens")
     serve.add_argument("--threads", type=_count, metavar="N", help="CPU threads")
     serve.add_argument(
+        "--prompt-cache",
+        type=lambda text: _number(text, 0, 1_048_576),
+        metavar="MB",
+        help="memory for conversations between their requests (default: as in the settings, at first 1024)",
+    )
+    serve.add_argument(
         "--no-learn", action="store_true", help="neither use nor keep what drafting learns from answers"
     )
 

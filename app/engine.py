@@ -19,6 +19,7 @@ from app.loaded_model import (
     Loader,
     NoExact,
 )
+from app.prompt_cache import PromptCache, free_bytes
 from app.protocol import (
     Chunk,
     Device,
@@ -120,7 +121,8 @@ class Engine:
         model = cast(LoadedModel, model)
         self._model = model
         self._loop = Loop(model.target, self._clock, model.costs, model.threads)
-        self._slots = Slots(model.target, model.target.n_slots)
+        cache = PromptCache(request.options.prompt_cache_mb << 20, free_bytes)
+        self._slots = Slots(model.target, model.target.n_slots, cache)
         return model.report
 
     def unload(self) -> None:

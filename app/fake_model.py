@@ -35,7 +35,7 @@ from drafting.cost import CostCurve
 from drafting.distribution import Distribution
 from drafting.drafter import NO_DRAFT, Draft, Drafter, Draw, Interrupted
 from drafting.exact import ExactRows
-from drafting.target import Row, TokenChance
+from drafting.target import Row, SavedState, TokenChance
 
 _END = 0
 _WRONG = 1  # a token that is never the right one
@@ -76,6 +76,7 @@ class FakeModel:
     n_outputs = 65
     controller: Controller | None = None  # the script says what is drafted
     threads = None
+    saves_all = True
 
     def __init__(self, script: FakeScript, request: Load, progress: Callable[[float], bool]) -> None:
         self.n_ctx = script.n_ctx
@@ -226,6 +227,13 @@ class FakeModel:
 
     def forget(self, seq: int) -> None:
         """Nothing is kept."""
+
+    def save(self, seq: int, most_bytes: int) -> SavedState | None:
+        """There is nothing to save."""
+        return None
+
+    def restore(self, seq: int, saved: SavedState) -> int:
+        raise AssertionError("nothing was saved")
 
     # ---- inside
 

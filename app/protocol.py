@@ -140,6 +140,7 @@ class EngineOptions(Struct, frozen=True, kw_only=True):
     n_gpu_layers: int = -1  # negative: as many as there are
     kv_type: Literal["f16", "f32", "q8_0"] = "f16"
     flash_attention: Literal["auto", "on", "off"] = "auto"
+    prompt_cache_mb: Annotated[int, Meta(ge=0)] = 0  # for conversations that no slot has room for
     chat_template: str | None = None  # a name from assets/chat_templates; None: the model's own
     answers_folder: str | None = None  # answers are kept there and learned from; None: nothing is
     lookup_cache: str | None = None  # a file of llama-lookup-create's: the cache drafter's static tier

@@ -75,6 +75,7 @@ def _settings(settings: Settings, options: argparse.Namespace) -> Settings:
     given = {
         "n_ctx": options.ctx,
         "n_threads": options.threads,
+        "prompt_cache_mb": options.prompt_cache,
         "server_requests_per_minute": options.rate_limit,
         "learn": False if options.no_learn else None,
     }

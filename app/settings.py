@@ -249,6 +249,21 @@ class Settings(Struct, kw_only=True):
             reloads=True,
         ),
     ] = "f16"
+    prompt_cache_mb: Annotated[
+        int,
+        setting(
+            "engine",
+            "Chats at hand",
+            "Memory for what the model has read of other chats, so that it need not read them again when "
+            "they go on. It is taken only while there is room for it.",
+            ge=0,
+            le=1_048_576,
+            least="None",
+            unit="MB",
+            step=256,
+            reloads=True,
+        ),
+    ] = 1024
     flash_attention: Annotated[
         Literal["auto", "on", "off"],
         setting(
@@ -536,6 +551,7 @@ class Settings(Struct, kw_only=True):
             n_threads=self.n_threads,
             n_gpu_layers=self.n_gpu_layers,
             kv_type=self.kv_type,
+            prompt_cache_mb=self.prompt_cache_mb,
             flash_attention="auto" if self.needs_flash_attention else self.flash_attention,
             chat_template=self.chat_templates.get(model_path),
             answers_folder=str(paths.answers_dir()) if self.learn else None,

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from app.prompt_cache import Cached, PromptCache
 from drafting.history import common_prefix
 from drafting.target import Target
 
 _WORTH = 2  # tokens of another chat that may be lost for each token that need not be read
+_FEW = 128  # tokens that are sooner read again than kept
 
 
 class Slots:
     """A request takes the slot that has most of its prompt already, and gives it back when it ends.
 
     Unless what a slot has besides is worth more than that: all chats begin alike, with a template's
-    first words, and one that shares no more takes the slot that nobody asked for longest.
+    first words, and one that shares no more takes the slot that nobody asked for longest. What a slot
+    loses goes to the prompt cache and comes back from there, into any slot. So does what other free
+    slots hold: the attention of all sequences runs over the KV cache as a whole.
     """
 
-    def __init__(self, target: Target, count: int) -> None:
+    def __init__(self, target: Target, count: int, cache: PromptCache) -> None:
         self._target = target
+        self._cache = cache
         # Of free ones, the one first that was used longest ago.
         self._kept: dict[int, Sequence[int]] = dict.fromkeys(range(count), ())
         self._read: dict[int, int] = {}  # tokens of them that exact mode has read as a prompt
@@ -35,12 +40,8 @@ class Slots:
         read, or the same prompt.
         """
         target = self._target
-        shared = {slot: common_prefix(kept, tokens) for slot, kept in self._kept.items()}
-        slot = max(shared, key=lambda s: shared[s])
-        lost = len(self._kept[slot]) - shared[slot]
-        if shared[slot] * _WORTH < lost:
-            slot = next(iter(self._kept))
-        computed = min(shared[slot], len(tokens) - 1)
+        slot, common = self._choose(tokens)
+        computed = min(common, len(tokens) - 1)
         read = self._read.pop(slot, 0)
         if exact:
             computed = min(computed, read)
@@ -58,3 +59,58 @@ class Slots:
         self._kept[slot] = kept
         if read:
             self._read[slot] = min(len(kept), read)
+
+    # ---- inside
+
+    def _choose(self, tokens: list[int]) -> tuple[int, int]:
+        """A free slot that has, or has got, most of ``tokens``, and how many; the others are cleared."""
+        shared = {slot: common_prefix(kept, tokens) for slot, kept in self._kept.items()}
+        slot = max(shared, key=lambda s: shared[s])
+        lost = len(self._kept[slot]) - shared[slot]
+        oldest = next(iter(self._kept))
+        if shared[slot] * _WORTH < lost:
+            slot = oldest
+        cached, common = self._cache.best(tokens)
+        if cached is not None and common >= shared[slot] + _FEW:
+            slot = oldest
+            self._keep(slot, common_prefix(self._kept[slot], cached.tokens))
+            left = self._bring_back(slot, cached)
+            shared[slot] = min(common, left)
+            self._cache.drop(cached)
+            if left and len(cached.tokens) - common >= _FEW:
+                self._cache.add(cached)  # the slot loses what is special to it
+        else:
+            self._keep(slot, shared[slot])
+        if self._target.saves_all:
+            self._clear_others(slot)
+        return slot, shared[slot]
+
+    def _clear_others(self, slot: int) -> None:
+        for other, kept in self._kept.items():
+            if other != slot and len(kept) >= _FEW and self._keep(other, 0):
+                self._target.forget(other)
+                self._kept[other] = ()
+                self._read.pop(other, None)
+
+    def _keep(self, slot: int, needed: int) -> bool:
+        """Copy what a slot holds into the cache if it is to lose much of it: all but ``needed`` tokens.
+        Whether it is there."""
+        kept = self._kept[slot]
+        if len(kept) - needed < _FEW:
+            return False
+        if self._cache.has(kept):
+            return True
+        room = self._cache.room
+        state = self._target.save(slot, room) if room else None
+        if state is not None:
+            self._cache.add(Cached(kept, state, self._read.get(slot, 0)))
+        return state is not None
+
+    def _bring_back(self, slot: int, cached: Cached) -> int:
+        """Put a conversation into a slot; the tokens that it has then."""
+        left = self._target.restore(slot, cached.state)
+        self._kept[slot] = cached.tokens[:left]
+        self._read.pop(slot, None)
+        if left and cached.read:
+            self._read[slot] = cached.read
+        return left

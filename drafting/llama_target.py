@@ -4,21 +4,36 @@ from __future__ import annotations
 
 import collections.abc
 import itertools
+from dataclasses import dataclass
 from operator import attrgetter
 
 import numpy as np
 
 from drafting.distribution import Distribution
 from drafting.drafter import Interrupted
-from drafting.hidden_states import HiddenStates
-from drafting.target import Row, TokenChance
+from drafting.hidden_states import Floats, HiddenStates
+from drafting.target import Row, SavedState, TokenChance
 from native.context import Context
 from native.errors import DecodeAborted
 from native.grammar import Grammar
 from native.sampler import SamplerChain, SamplerOptions
+from native.saved_sequence import SavedSequence
 
 _HIDDEN_BYTES = 256 << 20  # of hidden states kept for a sequence
 _seq = attrgetter("seq")
+
+
+@dataclass(frozen=True)
+class SavedSlot:
+    """``hidden``: the states of its positions from ``first`` on, where a drafter reads them."""
+
+    memory: SavedSequence
+    first: int = 0
+    hidden: Floats | None = None
+
+    @property
+    def n_bytes(self) -> int:
+        return self.memory.n_bytes + (self.hidden.nbytes if self.hidden is not None else 0)
 
 
 class LlamaTarget:
@@ -32,6 +47,8 @@ class LlamaTarget:
         self.n_batch = context.n_batch
         self.n_outputs = context.n_outputs
         self.n_slots = context.options.n_seq_max
+        # Of layers with a sliding window llama.cpp saves the window alone.
+        self.saves_all = not context.model.n_swa
 
     def keep_hidden(
         self, layers: collections.abc.Sequence[int], *, last_as_input: bool = False
@@ -70,6 +87,24 @@ class LlamaTarget:
         if self.hidden is not None:
             self.hidden.drop(seq)
         self.context.forget(seq)
+
+    def save(self, seq: int, most_bytes: int) -> SavedSlot | None:
+        saved = self.context.save(seq, most_bytes)
+        if saved is None or self.hidden is None:
+            return SavedSlot(saved) if saved is not None else None
+        known = self.hidden.span(seq)
+        if not known or saved.n_bytes + 4 * self.hidden.width * len(known) > most_bytes:
+            return SavedSlot(saved)  # a drafter then begins behind it
+        return SavedSlot(saved, known.start, self.hidden.rows(seq, known).copy())
+
+    def restore(self, seq: int, saved: SavedState) -> int:
+        assert isinstance(saved, SavedSlot)
+        left = self.context.restore(seq, saved.memory)
+        if self.hidden is not None:
+            self.hidden.drop(seq)
+            if left and saved.hidden is not None:
+                self.hidden.put(seq, saved.first, [saved.hidden])
+        return left
 
 
 class LlamaSource:

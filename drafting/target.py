@@ -25,6 +25,13 @@ class TokenChance(NamedTuple):
     top: tuple[tuple[int, float], ...]
 
 
+class SavedState(Protocol):
+    """What a target held of a sequence."""
+
+    @property
+    def n_bytes(self) -> int: ...
+
+
 class Target(Protocol):
     """A model with a KV cache per sequence. Sizes are in tokens."""
 
@@ -47,6 +54,10 @@ class Target(Protocol):
     def n_slots(self) -> int:
         """Sequences it holds; a draft is at most ``n_outputs - n_slots`` tokens long."""
 
+    @property
+    def saves_all(self) -> bool:
+        """What ``save`` gives can be cut wherever the sequence itself could be."""
+
     def decode(self, rows: Sequence[Row]) -> None:
         """Run one pass. Raises Interrupted when it was stopped: ``rewind`` tells what is left then."""
 
@@ -58,6 +69,13 @@ class Target(Protocol):
 
     def forget(self, seq: int) -> None:
         """Drop a whole sequence."""
+
+    def save(self, seq: int, most_bytes: int) -> SavedState | None:
+        """A copy of a sequence, None where it takes more than ``most_bytes``."""
+
+    def restore(self, seq: int, saved: SavedState) -> int:
+        """Put what ``save`` gave into any sequence, and say how many tokens that has now: 0 where it could
+        not be done."""
 
 
 class TokenSource(Protocol):

@@ -22,6 +22,7 @@ from native.log import lines_since, mark, problems_since
 from native.model import Model
 from native.owned import Owned
 from native.recurrent_state import RecurrentState
+from native.saved_sequence import SavedSequence, copy_in, copy_out
 
 Floats = npt.NDArray[np.float32]
 Logits = Floats
@@ -348,6 +349,26 @@ class Context(Owned):
             self._recurrent.forget(seq)
         else:
             lib.llama_memory_seq_rm(memory, seq, -1, -1)
+
+    def save(self, seq: int, most_bytes: int) -> SavedSequence | None:
+        """A copy of a sequence, to be put back by ``restore`` when its place was needed meanwhile; None where
+        it takes more than ``most_bytes``."""
+        data = copy_out(self.handle, seq, most_bytes)
+        if data is None:
+            return None
+        kept = self._recurrent.kept(seq) if self._recurrent is not None else ()
+        return SavedSequence(self.length(seq), data, kept)
+
+    def restore(self, seq: int, saved: SavedSequence) -> int:
+        """Put a copy into a sequence of this context, in the place of what that held; how many tokens it has
+        now, 0 where there was no room for them."""
+        self.forget(seq)
+        if not copy_in(self.handle, seq, saved.data) or self.length(seq) != saved.length:
+            self.forget(seq)
+            return 0
+        if self._recurrent is not None:
+            self._recurrent.take_over(seq, saved.kept)
+        return saved.length
 
     def length(self, seq: int) -> int:
         """Tokens a sequence has in the KV cache."""

@@ -21,7 +21,7 @@ _MOST_KEPT = 8
 _Row = tuple[int, int, int, bool]
 
 
-class _Saved(NamedTuple):
+class Kept(NamedTuple):
     """The state after the first ``length`` tokens."""
 
     length: int
@@ -50,8 +50,8 @@ class RecurrentState:
         self._memory: Any = lib.llama_get_memory(context)
         self.n_snapshots = int(lib.llama_n_rs_seq(context))
         self._droppable: dict[int, int] = {}  # last tokens that snapshots of the last pass can drop
-        self._draft: dict[int, _Saved] = {}  # before the last pass that may have carried a draft
-        self._kept: dict[int, list[_Saved]] = {}  # before passes that read prompts
+        self._draft: dict[int, Kept] = {}  # before the last pass that may have carried a draft
+        self._kept: dict[int, list[Kept]] = {}  # before passes that read prompts
 
     def before(self, rows: Sequence[_Row]) -> None:
         """Keep what this pass may have to be undone to."""
@@ -98,6 +98,15 @@ class RecurrentState:
         lib.llama_memory_seq_rm(self._memory, seq, -1, -1)
         self._cut(seq, 0)
 
+    def kept(self, seq: int) -> tuple[Kept, ...]:
+        """The states that an edited text could go back to."""
+        return tuple(self._kept.get(seq, ()))
+
+    def take_over(self, seq: int, kept: Sequence[Kept]) -> None:
+        """The sequence was put in from elsewhere, with what ``kept`` told of it there."""
+        self._cut(seq, 0)
+        self._kept[seq] = list(kept)
+
     def _cut(self, seq: int, length: int) -> None:
         """States of what comes behind are of another text from now on."""
         self._droppable[seq] = 0  # a snapshot can be gone back to once
@@ -106,11 +115,11 @@ class RecurrentState:
         if seq in self._kept:
             self._kept[seq] = [saved for saved in self._kept[seq] if saved.length <= length]
 
-    def _states(self, seq: int) -> list[_Saved]:
+    def _states(self, seq: int) -> list[Kept]:
         draft = self._draft.get(seq)
         return self._kept.get(seq, []) + ([draft] if draft is not None else [])
 
-    def _keep(self, seq: int, saved: _Saved) -> None:
+    def _keep(self, seq: int, saved: Kept) -> None:
         """The oldest but one goes when there are too many: the first message is edited most seldom,
         but then it saves most."""
         kept = self._kept.setdefault(seq, [])
@@ -119,17 +128,21 @@ class RecurrentState:
         while len(kept) > most:
             del kept[1 if most > 1 else 0]
 
-    def _save(self, seq: int, length: int) -> _Saved | None:
+    def _save(self, seq: int, length: int) -> Kept | None:
         size = int(lib.llama_state_seq_get_size_ext(self._context, seq, _FLAGS))
         draft = self._draft.pop(seq, None)  # of no more use: its memory is taken over
         data = draft.data if draft is not None and len(draft.data) == size else (ctypes.c_uint8 * size)()
         written = int(lib.llama_state_seq_get_data_ext(self._context, data, size, seq, _FLAGS))
-        return _Saved(length, data) if size and written == size else None
+        return Kept(length, data) if size and written == size else None
 
-    def _load(self, seq: int, saved: _Saved) -> bool:
+    def _load(self, seq: int, saved: Kept) -> bool:
         size = len(saved.data)
         read = int(lib.llama_state_seq_set_data_ext(self._context, saved.data, size, seq, _FLAGS))
         return read == size and bool(lib.llama_memory_seq_rm(self._memory, seq, saved.length, -1))
+
+
+def kept_bytes(kept: Sequence[Kept]) -> int:
+    return sum(len(each.data) for each in kept)
 
 
 def _runs(rows: Sequence[_Row]) -> Iterator[_Run]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from app.prompt_cache import PromptCache
 from app.slots import Slots
 from tests.drafting.toy import ToyTarget
 
@@ -12,7 +13,7 @@ HEAD = [1, 2, 3, 4]  # as all chats begin
 
 @pytest.fixture
 def slots() -> Slots:
-    return Slots(ToyTarget(), 3)
+    return Slots(ToyTarget(), 3, PromptCache(0, lambda: 0))
 
 
 def use(slots: Slots, tokens: list[int]) -> int:
@@ -53,3 +54,126 @@ def test_free_slots_are_counted_and_the_last_token_is_computed_again(slots: Slot
     assert slots.n_free == 3
     slot = use(slots, HEAD)
     assert slots.take(HEAD, False) == (slot, len(HEAD) - 1)
+
+
+# ---- with a prompt cache
+
+BYTES = 2000  # a token of the toy's takes one
+
+
+def cached(count: int, most: int = BYTES, free: int = 2 * BYTES) -> tuple[Slots, PromptCache]:
+    cache = PromptCache(most, lambda: free)
+    return Slots(ToyTarget(), count, cache), cache
+
+
+def conversation(n: int, length: int = 300) -> list[int]:
+    return HEAD + [n] * length
+
+
+def held(slots: Slots) -> dict[int, list[int]]:
+    target = slots._target
+    assert isinstance(target, ToyTarget)
+    return target.kv
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_more_conversations_than_slots_take_turns(count: int) -> None:
+    slots, cache = cached(count)
+    chats = [conversation(n) for n in range(5, 11)]
+    for chat in chats:
+        use(slots, chat)
+    for _ in range(2):
+        for chat in chats:
+            chat += [1, 2, 3]
+            slot, computed = slots.take(chat, False)
+            assert computed == len(chat) - 3
+            assert held(slots)[slot] == chat[:computed]
+            held(slots)[slot] = list(chat)
+            slots.give_back(slot, chat)
+    assert cache.n_bytes <= BYTES
+
+
+def test_what_is_left_longest_goes_when_there_are_too_many() -> None:
+    slots, cache = cached(1, most=700)
+    chats = [conversation(n) for n in (5, 6, 7, 8)]
+    for chat in chats:
+        use(slots, chat)
+    assert cache.n_bytes <= 700
+    assert slots.take([*chats[0], 1], False)[1] == len(HEAD), "6 and 7 are kept, and 8 is in the slot"
+
+
+def test_a_conversation_with_others_is_alone_in_memory() -> None:
+    """Attention runs over what all slots hold."""
+    slots, _ = cached(3)
+    first, second = use(slots, conversation(5)), use(slots, conversation(6))
+    short = use(slots, [*HEAD, 9])
+    assert len({first, second, short}) == 3
+    assert not held(slots)[first] and not held(slots)[second]
+
+
+def test_what_cannot_be_saved_whole_stays_where_it_is() -> None:
+    slots, cache = cached(2)
+    slots._target.saves_all = False  # type: ignore[misc]
+    first = use(slots, conversation(5))
+    use(slots, conversation(6))
+    assert held(slots)[first] == conversation(5) and len(cache) == 0
+
+
+def test_a_slot_in_use_is_left_alone() -> None:
+    slots, _ = cached(2)
+    busy, _ = slots.take(conversation(5), False)
+    held(slots)[busy] = conversation(5)
+    other = use(slots, conversation(6))
+    assert other != busy and use(slots, conversation(7)) == other
+    assert held(slots)[busy] == conversation(5)
+
+
+def test_a_common_beginning_is_taken_from_the_cache_and_stays_there() -> None:
+    """Agents begin alike, with long instructions."""
+    slots, _ = cached(1)
+    instructions = conversation(5)
+    use(slots, instructions + [6] * 200)
+    use(slots, conversation(9))
+    slot, computed = slots.take(instructions + [7] * 200, False)
+    assert computed == len(instructions)
+    held(slots)[slot] = instructions + [7] * 200
+    slots.give_back(slot, instructions + [7] * 200)
+    assert slots.take([*instructions, *[6] * 200, 1], False)[1] == len(instructions) + 200
+
+
+@pytest.mark.parametrize(("most", "free"), [(0, 2 * BYTES), (BYTES, 0), (100, 2 * BYTES)])
+def test_without_room_nothing_is_kept(most: int, free: int) -> None:
+    slots, cache = cached(1, most, free)
+    use(slots, conversation(5))
+    use(slots, conversation(6))
+    assert len(cache) == 0
+    assert slots.take([*conversation(5), 1], False)[1] == len(HEAD)
+
+
+def test_few_tokens_are_sooner_read_again() -> None:
+    slots, cache = cached(1)
+    use(slots, conversation(5, 50))
+    use(slots, conversation(6, 50))
+    assert len(cache) == 0
+
+
+def test_a_conversation_that_went_on_is_kept_once() -> None:
+    slots, cache = cached(1)
+    chat = conversation(5)
+    for _ in range(4):
+        use(slots, chat)
+        use(slots, conversation(9))
+        chat = [*chat, *[1] * 150]
+    assert len(cache) == 1, "the other one is in the slot"
+    assert cache.n_bytes == len(chat) - 150
+
+
+def test_exact_mode_takes_from_the_cache_what_it_has_read_itself() -> None:
+    slots, _ = cached(1)
+    chat = conversation(5)
+    slots.take(chat, True)
+    held(slots)[0] = list(chat)
+    slots.give_back(0, chat, 200)
+    use(slots, conversation(9))
+    block = slots._target.n_batch
+    assert slots.take([*chat, 1, 2], True)[1] == 200 // block * block

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -13,7 +14,7 @@ from drafting.drafter import NO_DRAFT, Draft, Drafter, Draw, Interrupted
 from drafting.loop import Loop, Step
 from drafting.sequence import FinishReason
 from drafting.sequence import Sequence as TokenSequence
-from drafting.target import Row
+from drafting.target import Row, SavedState
 from drafting.verification import Mode
 
 VOCAB = 16
@@ -30,10 +31,22 @@ def next_token(context: tuple[int, ...], greedy: bool, flavour: int = 0) -> Dist
     return Distribution(np.arange(VOCAB, dtype=np.int32), weights / weights.sum())
 
 
+@dataclass(frozen=True)
+class ToyState:
+    """A byte for each token."""
+
+    tokens: tuple[int, ...]
+
+    @property
+    def n_bytes(self) -> int:
+        return len(self.tokens)
+
+
 class ToyTarget:
     """Its KV cache is a list of tokens per sequence: what was not rewound spoils what comes next."""
 
     n_vocab = VOCAB
+    saves_all = True
 
     def __init__(
         self,
@@ -92,6 +105,15 @@ class ToyTarget:
     def forget(self, seq: int) -> None:
         self.forgotten.append(seq)
         self.kv[seq] = []
+
+    def save(self, seq: int, most_bytes: int) -> ToyState | None:
+        saved = ToyState(tuple(self.kv.get(seq, ())))
+        return saved if saved.n_bytes <= most_bytes else None
+
+    def restore(self, seq: int, saved: SavedState) -> int:
+        assert isinstance(saved, ToyState)
+        self.kv[seq] = list(saved.tokens)
+        return len(saved.tokens)
 
     def at(self, output: int, last: int | None) -> Distribution:
         return next_token(self._contexts[output], self._greedy)

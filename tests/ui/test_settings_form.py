@@ -61,6 +61,7 @@ def test_what_the_engine_is_loaded_with_is_declared_to_reload() -> None:
         "n_ctx": 512,
         "n_threads": 3,
         "n_batch": 64,
+        "prompt_cache_mb": 0,
         "n_gpu_layers": 0,
         "kv_type": "q8_0",
         "flash_attention": "off",

@@ -1,0 +1,53 @@
+"""A sequence of a context outside of it: all that its memory holds of it, in ordinary memory."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from llama_cpp import llama_cpp as lib
+
+from native.recurrent_state import Kept, kept_bytes
+
+_Bytes = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class SavedSequence:
+    """``kept``: earlier states of a recurrent memory, which it can go back to."""
+
+    length: int
+    data: _Bytes
+    kept: Sequence[Kept] = ()
+
+    @property
+    def n_bytes(self) -> int:
+        return self.data.nbytes + kept_bytes(self.kept)
+
+
+def copy_out(context: Any, seq: int, most_bytes: int) -> _Bytes | None:
+    """What a ``llama_context`` holds of a sequence; None where that is more, or cannot be copied."""
+    size = int(lib.llama_state_seq_get_size_ext(context, seq, lib.LLAMA_STATE_SEQ_FLAGS_NONE))
+    if not 0 < size <= most_bytes:
+        return None
+    data = np.empty(size, dtype=np.uint8)
+    written = lib.llama_state_seq_get_data_ext(
+        context, _pointer(data), size, seq, lib.LLAMA_STATE_SEQ_FLAGS_NONE
+    )
+    return data if int(written) == size else None
+
+
+def copy_in(context: Any, seq: int, data: _Bytes) -> bool:
+    """Put it into a sequence, in the place of what that held. False: it holds nothing to rely on now."""
+    read = lib.llama_state_seq_set_data_ext(
+        context, _pointer(data), data.nbytes, seq, lib.LLAMA_STATE_SEQ_FLAGS_NONE
+    )
+    return int(read) == data.nbytes
+
+
+def _pointer(data: _Bytes) -> Any:
+    return data.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
