@@ -83,6 +83,7 @@ def application(service: Service, address: Address, key: str | None = None) -> A
         app,
         hosts=address.allowed_hosts(),
         origins=address.allowed_origins(),
+        readers=address.named_origins(),
         key=key,
         most_bytes=MOST_BYTES,
         admit=admit,

@@ -45,6 +45,8 @@ class ApiError(Exception):
 
     @property
     def headers(self) -> dict[str, str]:
+        if self.status == 401:
+            return {"WWW-Authenticate": "Bearer"}
         return {"Retry-After": str(self.retry_after_s)} if self.retry_after_s is not None else {}
 
     def body(self) -> dict[str, object]:

@@ -8,11 +8,20 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
+import logging
 import time
+import traceback
 from collections.abc import Awaitable, Callable, MutableMapping
+from pathlib import Path
 from typing import Any
 
+from starlette.middleware.cors import CORSMiddleware
+
 from app.server.errors import ApiError
+
+log = logging.getLogger(__name__)
+
+_PROGRAM = Path(__file__).parent.parent
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -36,33 +45,56 @@ class Guard:
         *,
         hosts: frozenset[str],
         origins: frozenset[str],
+        readers: frozenset[str] = frozenset(),
         key: str | None,
         most_bytes: int,
         admit: Admit,
-        body_s: float = BODY_S,
     ) -> None:
-        """``hosts`` and ``origins`` are compared in full, port and all; ``key`` None asks for none. ``admit``
-        is asked last of all."""
+        """``hosts`` and ``origins`` are compared in full, port and all; pages of ``readers``, which are
+        ``origins`` too, may read the answers (CORS). ``key`` None asks for none. ``admit`` is asked last of
+        all."""
         self._inner = inner
+        self._next: Application = self._admitted
+        if readers:
+            self._next = CORSMiddleware(
+                self._admitted,
+                allow_origins=readers,
+                allow_methods=("GET", "POST"),
+                allow_headers=("*",),  # OpenAI's client for browsers sends many of its own
+                allow_private_network=True,
+                expose_headers=("Retry-After",),
+            )
         self._hosts = hosts
         self._origins = origins
-        self._key = key.encode() if key is not None else None
+        # A variable of the system's need not hold text.
+        self._key = key.encode("utf-8", "surrogateescape") if key is not None else None
         self._most_bytes = most_bytes
         self._admit = admit
-        self._body_s = body_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self._inner(scope, receive, send)
             return
-        headers = [(name.lower(), value) for name, value in scope["headers"]]
         try:
-            self._check(scope, headers)
+            self._check_place(scope)
         except ApiError as error:
             await _refuse(error, send)
             return
-        body = _Body(receive, self._most_bytes, time.monotonic() + self._body_s)
+        try:
+            await self._next(scope, receive, send)
+        except Exception as error:
+            # Whoever runs it must find the place; but what a trace says besides is nobody's business.
+            log.error("a request failed: %s", _place(error))
+
+    async def _admitted(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """What comes from where it may."""
+        try:
+            self._check(scope)
+        except ApiError as error:
+            await _refuse(error, send)
+            return
+        body = _Body(receive, self._most_bytes, time.monotonic() + BODY_S)
         begun = refused = False
 
         async def reply(message: Message) -> None:
@@ -78,27 +110,41 @@ class Guard:
 
         await self._inner(scope, body.receive, reply)
 
-    def _check(self, scope: Scope, headers: list[tuple[bytes, bytes]]) -> None:
+    def _check_place(self, scope: Scope) -> None:
         """Raises ApiError."""
-        hosts = [value for name, value in headers if name == b"host"]
-        if len(hosts) != 1 or _text(hosts[0]).lower() not in self._hosts:
+        hosts = _values(scope, b"host")
+        if not hosts:
+            raise ApiError(400, "The request names no host.", code="host_missing")
+        if len(hosts) > 1 or _text(hosts[0]).lower() not in self._hosts:
             raise ApiError(403, "This server does not answer for that host.", code="host_not_allowed")
-        origins = [_text(value).lower() for name, value in headers if name == b"origin"]
-        if any(origin not in self._origins for origin in origins):
+        if any(_text(origin).lower() not in self._origins for origin in _values(scope, b"origin")):
             raise ApiError(403, "This server does not answer that origin.", code="origin_not_allowed")
-        lengths = [value for name, value in headers if name == b"content-length"]
-        if any(not value.isdigit() or int(value) > self._most_bytes for value in lengths):
+
+    def _check(self, scope: Scope) -> None:
+        """Raises ApiError."""
+        if any(int(length) > self._most_bytes for length in _values(scope, b"content-length")):
             raise _too_large(self._most_bytes)
         if self._key is not None and scope["path"] not in _OPEN:
-            given = [value for name, value in headers if name == b"authorization"]
-            token = given[0].removeprefix(b"Bearer ") if len(given) == 1 else b""
+            given = _values(scope, b"authorization")
+            scheme, _, token = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
             # In the same time whatever is wrong with it.
-            if not hmac.compare_digest(token, self._key):
+            if not hmac.compare_digest(token.strip(), self._key) or scheme.lower() != b"bearer":
                 raise ApiError(
                     401,
                     "This server asks for its API key.",
                     type="authentication_error",
                     code="invalid_api_key",
+                )
+        if scope["method"] == "POST":
+            # A page may send some other types without asking first, and has no need to.
+            kinds = [
+                _text(kind).partition(";")[0].strip().lower() for kind in _values(scope, b"content-type")
+            ]
+            if kinds != ["application/json"] or _values(scope, b"content-encoding"):
+                raise ApiError(
+                    415,
+                    "The body must be application/json, as it is: not packed.",
+                    code="unsupported_media_type",
                 )
         client = scope.get("client")
         self._admit(scope["path"], client[0] if client else None)
@@ -140,6 +186,19 @@ class _Body:
 
 def _too_large(most_bytes: int) -> ApiError:
     return ApiError(413, f"The request is larger than {most_bytes // 2**20} MiB.", code="request_too_large")
+
+
+def _values(scope: Scope, name: bytes) -> list[bytes]:
+    """Of a header; an ASGI server gives their names in lower case."""
+    return [value for each, value in scope["headers"] if each == name]
+
+
+def _place(error: Exception) -> str:
+    """Kind and place of an error, without its words, which may be the client's, and without a path."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if Path(frame.filename).is_relative_to(_PROGRAM)]
+    last = (own or frames)[-1]
+    return f"{type(error).__name__} in {last.name} ({Path(last.filename).name}:{last.lineno})"
 
 
 def _text(value: bytes) -> str:

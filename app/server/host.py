@@ -5,17 +5,23 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import ipaddress
 import socket
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+import h11
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from app.server.guard import Application
 
 LOOPBACK = ("127.0.0.1", "::1")
 PORT = 1337
 _HEADER_BYTES = 16 << 10
+HEADER_S = 10.0  # the lines before a body have arrived by then
+_HTTP_PORT = 80  # which no client names
 _GRACE_S = 2
 
 
@@ -34,19 +40,31 @@ class Address:
 
     @property
     def is_local(self) -> bool:
-        return set(self.bind) <= set(LOOPBACK)
+        return all(map(_is_loopback, self.bind))
 
     def allowed_hosts(self) -> frozenset[str]:
         """Exact values of the Host header."""
         names = {"localhost", "127.0.0.1", "[::1]"}
-        names |= {f"[{each}]" if ":" in each else each for each in self.bind}
-        return frozenset(f"{name}:{self.port}" for name in names) | {host.lower() for host in self.hosts}
+        names |= {f"[{each}]" if ":" in each else each.lower() for each in self.bind}
+        own = {f"{name}:{self.port}" for name in names}
+        if self.port == _HTTP_PORT:
+            own |= names
+        return frozenset(own | {host.lower() for host in self.hosts})
 
     def allowed_origins(self) -> frozenset[str]:
         """Its own page, and what was named."""
-        return frozenset(f"http://{host}" for host in self.allowed_hosts()) | {
-            origin.lower().rstrip("/") for origin in self.origins
-        }
+        return frozenset(f"http://{host}" for host in self.allowed_hosts()) | self.named_origins()
+
+    def named_origins(self) -> frozenset[str]:
+        """Pages that may read the answers."""
+        return frozenset(origin.lower().rstrip("/") for origin in self.origins)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def listen(address: Address) -> list[socket.socket]:
@@ -63,7 +81,10 @@ def listen(address: Address) -> list[socket.socket]:
         try:
             if family == socket.AF_INET6:
                 made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if sys.platform == "win32":  # where the other option lets two programs have one port
+                made.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
+            else:
+                made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             made.bind((host, address.port))
             made.listen(128)
         except OSError as error:
@@ -81,6 +102,29 @@ def listen(address: Address) -> list[socket.socket]:
             raise HostError(f"Port {address.port} is in use by another program. Choose another port.")
         raise HostError(f"Port {address.port} cannot be opened: {problem.strerror or problem}.")
     return sockets
+
+
+class _Protocol(H11Protocol):
+    """Does not wait for a request's first lines for ever, as uvicorn does."""
+
+    _head_by: float | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._await_head()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
+            self._await_head()
+        else:
+            self._head_by = None
+
+    def _await_head(self) -> None:
+        if self._head_by is None:
+            self._head_by = self.loop.time() + HEADER_S
+        if self.timeout_keep_alive_task is None:
+            self.timeout_keep_alive_task = self.loop.call_at(self._head_by, self.timeout_keep_alive_handler)
 
 
 class _Server(uvicorn.Server):
@@ -102,7 +146,8 @@ class Host:
                 server_header=False,
                 date_header=False,
                 h11_max_incomplete_event_size=_HEADER_BYTES,
-                http="h11",
+                http=_Protocol,
+                proxy_headers=False,
                 ws="none",
                 timeout_keep_alive=30,
                 timeout_graceful_shutdown=_GRACE_S,

@@ -29,6 +29,7 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
         (404, "There is no such model."),
         (408, "The request took too long to arrive."),
         (413, "The request is too large."),
+        (415, "The body is not application/json."),
         (429, "Too many requests a minute, or too many that wait; Retry-After says for how long (seconds)."),
         (500, "The engine failed."),
         (503, "The model cannot be loaded, or the server is being stopped."),
