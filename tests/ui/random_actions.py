@@ -49,6 +49,7 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QDialog, QMenu
 from app.fake_script import FakeReply, FakeScript
 from app.settings import Settings
 from tests.ui.kept_chats import Shown, as_shown, problems
+from tests.ui.layout_items import known_items
 from ui.main_window import CHATS, MODELS, SETTINGS, SPEED, MainWindow
 from ui.shell.garbage import GarbageCollector
 
@@ -202,6 +203,7 @@ class Person:
         assert on_screen == shown[len(shown) - len(on_screen) :], (
             "the page shows other messages than the chat has"
         )
+        assert not known_items(), f"Python knows items of layouts: {known_items()}"
         chat = controller.chat.id if self.window.session.store.get(controller.chat.id) else None
         self.window.quit()
         return shown, chat

@@ -27,6 +27,7 @@ from app.declaration import declarations
 from app.settings import Settings
 from ui.bidi import visible
 from ui.theme import Theme
+from ui.widgets.layouts import nested
 from ui.widgets.number_box import NumberBox, number_box
 from ui.widgets.quiet_button import QuietButton
 
@@ -90,7 +91,10 @@ class ChatOptions(QFrame):
         close.setAccessibleName("Close the options")
         close.setToolTip("Close (Esc)")
         close.clicked.connect(self.closed)
-        head = QHBoxLayout()
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(1, 8, 1, 8)
+        head = nested(whole, QHBoxLayout())
+        head.setContentsMargins(15, 0, 7, 0)
         head.addWidget(_heading("This chat", self), 1)
         head.addWidget(close)
         inside = QWidget(self)
@@ -98,24 +102,22 @@ class ChatOptions(QFrame):
         column = QVBoxLayout(inside)
         column.setContentsMargins(16, 0, 16, 16)
         column.setSpacing(8)
-        above = QHBoxLayout()
+        above = nested(column, QHBoxLayout())
         above.addWidget(_muted("System prompt", inside), 1)
         above.addWidget(self.prompt_reset)
         _keep_place(self.prompt_reset)
-        column.addLayout(above)
         column.addWidget(self.prompt)
         column.addSpacing(8)
         column.addWidget(_muted("Sampling", inside))
-        row = QHBoxLayout()
+        row = nested(column, QHBoxLayout())
         row.setSpacing(8)
         row.addWidget(self.preset, 1)
         row.addWidget(self.keep)
         row.addWidget(self.drop)
-        column.addLayout(row)
         self._help = _muted("", inside)
         self._help.setWordWrap(True)
         column.addWidget(self._help)
-        column.addLayout(self._numbers(inside))
+        self._build_numbers(nested(column, QGridLayout()), inside)
         below = _muted("Holds from the next answer on, in this chat only.", inside)
         below.setWordWrap(True)
         column.addWidget(below)
@@ -126,14 +128,9 @@ class ChatOptions(QFrame):
         area.setWidgetResizable(True)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(1, 8, 1, 8)
-        head.setContentsMargins(15, 0, 7, 0)
-        whole.addLayout(head)
         whole.addWidget(area, 1)
 
-    def _numbers(self, parent: QWidget) -> QGridLayout:
-        grid = QGridLayout()
+    def _build_numbers(self, grid: QGridLayout, parent: QWidget) -> None:
         grid.setHorizontalSpacing(8)
         grid.setVerticalSpacing(4)
         grid.setColumnStretch(0, 1)
@@ -157,7 +154,6 @@ class ChatOptions(QFrame):
             grid.addWidget(box, line, 1)
             grid.addWidget(reset, line, 2)
             self.boxes[name], self.resets[name] = box, reset
-        return grid
 
     def wanted_height(self) -> int:
         """With which nothing has to be scrolled."""

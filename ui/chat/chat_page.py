@@ -34,6 +34,7 @@ from ui.speed.status_strip import StatusStrip
 from ui.theme import Theme
 from ui.widgets.cards import ProblemCard
 from ui.widgets.notices import Notices
+from ui.widgets.layouts import nested
 from ui.widgets.undo_line import UndoLine
 
 _MARGIN = 16
@@ -97,7 +98,12 @@ class ChatPage(QWidget):
         self._welcome = WelcomeControl(self._theme, self._session, self.empty)
         self.composer.stopped.connect(self.controller.stop)
         self.composer.draft_changed.connect(self.controller.chats.set_draft)
-        self._below = QVBoxLayout()
+        self._talk = QWidget(self.main)
+        talk = QVBoxLayout(self._talk)
+        talk.setContentsMargins(0, 0, 0, 0)
+        talk.setSpacing(0)
+        talk.addWidget(self.pages, 1)
+        self._below = nested(talk, QVBoxLayout())
         self._below.setContentsMargins(_MARGIN, 8, _MARGIN, 12)
         self._below.setSpacing(8)
         self.legend = Legend(self._theme, self.main)
@@ -106,12 +112,6 @@ class ChatPage(QWidget):
         for widget in (self.undo, self.legend, self._notices):
             self._below.addWidget(widget)
         self._below.addWidget(self.composer)
-        self._talk = QWidget(self.main)
-        talk = QVBoxLayout(self._talk)
-        talk.setContentsMargins(0, 0, 0, 0)
-        talk.setSpacing(0)
-        talk.addWidget(self.pages, 1)
-        talk.addLayout(self._below)
         self.speed = SpeedSplit(self._theme, self._session, self._talk, self.main)
         self.strip = StatusStrip(self._theme, self.main)
         self.strip.asked.connect(self.speed.toggle)

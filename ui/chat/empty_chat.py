@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
 )
 
 from ui import theme as measures
+from ui.widgets.layouts import nested
 
 PROMPTS: tuple[tuple[str, str], ...] = (
     (
@@ -86,11 +87,10 @@ class EmptyChat(QWidget):
         outer = QVBoxLayout(inner)
         outer.setContentsMargins(16, 16, 16, 16)
         outer.addStretch(2)
-        row = QHBoxLayout()
+        row = nested(outer, QHBoxLayout())
         row.addStretch(1)
         row.addWidget(middle, 1000)
         row.addStretch(1)
-        outer.addLayout(row)
         outer.addStretch(3)
         area = QScrollArea(self)  # a low window stays possible
         area.setWidgetResizable(True)

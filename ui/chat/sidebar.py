@@ -25,6 +25,7 @@ from ui.chat.chat_list import ChatList
 from ui.chat.chat_search import ChatSearcher, FoundList, Search
 from ui.icons import icon
 from ui.theme import Theme
+from ui.widgets.layouts import nested
 from ui.widgets.undo_line import UndoLine
 
 _NEXT_DAY_MS = 60_000
@@ -100,15 +101,14 @@ class Sidebar(QFrame):
         top.addWidget(self.more)
         self._head = head = QWidget(self)
         head.setLayout(top)
-        below = QVBoxLayout()
-        below.setContentsMargins(8, 4, 8, 8)
-        below.addWidget(self.undo)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addWidget(head)
         column.addWidget(self.stack, 1)
-        column.addLayout(below)
+        below = nested(column, QVBoxLayout())
+        below.setContentsMargins(8, 4, 8, 8)
+        below.addWidget(self.undo)
 
     def _colour(self) -> None:
         self._head.setFixedHeight(header_px(self._theme))

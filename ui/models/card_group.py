@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVB
 from ui.models.card_view import CardView
 from ui.models.model_card import ModelCard
 from ui.theme import Theme, scaled_px
+from ui.widgets.layouts import nested
 
 _CARD_PX = 400  # the least width of a card where there are several beside each other
 _MOST_COLUMNS = 3
@@ -38,12 +39,16 @@ class CardGroup(QWidget):
         self._limit = _AT_FIRST
         self._columns = 1
         self.cards: dict[str, ModelCard] = {}
+        self._placed: dict[str, tuple[int, int]] = {}  # row and column of each card
         self.setAccessibleName(title)
         self.title = QLabel(title, self)
         self.title.setProperty("role", "section")
         self.count = QLabel(self)
         self.count.setProperty("role", "muted")
-        self.head = QHBoxLayout()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        self.head = nested(column, QHBoxLayout())
         self.head.setSpacing(8)
         self.head.addWidget(self.title)
         self.head.addWidget(self.count)
@@ -53,18 +58,13 @@ class CardGroup(QWidget):
         self.words.setWordWrap(True)
         self.words.setProperty("role", "muted")
         self.words.hide()
-        self._grid = QGridLayout()
+        column.addWidget(self.words)
+        self._grid = nested(column, QGridLayout())
         self._grid.setSpacing(12)
         self.more = QPushButton(self)
         self.more.clicked.connect(self._show_more)
         self.more.setVisible(False)
         theme.changed.connect(self._count_columns)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
-        column.addLayout(self.head)
-        column.addWidget(self.words)
-        column.addLayout(self._grid)
         column.addWidget(self.more, 0, Qt.AlignmentFlag.AlignLeft)
 
     @property
@@ -114,6 +114,7 @@ class CardGroup(QWidget):
         shown = self.shown
         for key in [key for key in self.cards if key not in set(shown)]:
             card = self.cards.pop(key)
+            del self._placed[key]
             self._grid.removeWidget(card)
             card.hide()
             card.deleteLater()
@@ -135,8 +136,8 @@ class CardGroup(QWidget):
         for number, key in enumerate(self.shown):
             row, column = divmod(number, self._columns)
             card = self.cards[key]
-            item = self._grid.itemAtPosition(row, column)
-            if item is None or item.widget() is not card:
+            if self._placed.get(key) != (row, column):
+                self._placed[key] = (row, column)
                 self._grid.addWidget(card, row, column, Qt.AlignmentFlag.AlignTop)
                 card.show()  # not only later: whoever keeps the place must know it
         for column in range(_MOST_COLUMNS):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
+from ui.widgets.layouts import nested
+
 
 class DeleteQuestion(QFrame):
     """``confirmed`` is sent once it is answered with yes: whether the drafter goes as well."""
@@ -23,17 +25,16 @@ class DeleteQuestion(QFrame):
         self.delete.clicked.connect(self._confirm)
         self.keep = QPushButton("Keep", self)
         self.keep.clicked.connect(self.hide)
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        row.addWidget(self.delete)
-        row.addWidget(self.keep)
-        row.addStretch(1)
         column = QVBoxLayout(self)
         column.setContentsMargins(12, 8, 12, 8)
         column.setSpacing(8)
         column.addWidget(self.words)
         column.addWidget(self.with_drafter)
-        column.addLayout(row)
+        row = nested(column, QHBoxLayout())
+        row.setSpacing(8)
+        row.addWidget(self.delete)
+        row.addWidget(self.keep)
+        row.addStretch(1)
 
     def ask(self, words: str, drafter_words: str) -> None:
         """``drafter_words`` offer to delete the drafter as well; empty where there is none."""

@@ -14,6 +14,7 @@ from ui.bidi import visible
 from ui.session import Session
 from ui.theme import Theme
 from ui.widgets.elided_label import ElidedLabel
+from ui.widgets.layouts import clear, nested
 
 if TYPE_CHECKING:
     from model_store.stop_signal import StopSignal
@@ -40,19 +41,19 @@ class DiskPanel(QFrame):
         self.setAccessibleName("Disk use")
         self.words = _label(self)
         self.folder = ElidedLabel(parent=self, role="small")
-        self._grid = QGridLayout()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(16, 12, 16, 12)
+        column.setSpacing(8)
+        column.addWidget(self.words)
+        column.addWidget(self.folder)
+        self._cells: list[QWidget] = []
+        self._grid = nested(column, QGridLayout())
         self._grid.setHorizontalSpacing(24)
         self._grid.setVerticalSpacing(4)
         self._grid.setColumnStretch(0, 1)
         self.clean = QPushButton("Clean up", self)
         self.clean.clicked.connect(self._clean_up)
         self.clean.hide()
-        column = QVBoxLayout(self)
-        column.setContentsMargins(16, 12, 16, 12)
-        column.setSpacing(8)
-        column.addWidget(self.words)
-        column.addWidget(self.folder)
-        column.addLayout(self._grid)
         column.addWidget(self.clean, 0, Qt.AlignmentFlag.AlignLeft)
 
     def read(self) -> None:
@@ -86,23 +87,21 @@ class DiskPanel(QFrame):
         self._list()
 
     def _list(self) -> None:
-        while self._grid.count():
-            item = self._grid.takeAt(0)
-            widget = item.widget() if item is not None else None
-            if widget is not None:
-                widget.hide()
-                widget.deleteLater()
+        clear(self._grid, self._cells)
         folder = self._session.models_folder()
         inside = [each for each in self._session.library.entries if each.path.is_relative_to(folder)]
         inside.sort(key=lambda entry: -entry.size_bytes)
         for row, entry in enumerate(inside[:_MOST]):
-            self._grid.addWidget(ElidedLabel(visible(entry.name), self), row, 0)
-            size = _label(self, shown_bytes(entry.size_bytes))
-            self._grid.addWidget(size, row, 1, Qt.AlignmentFlag.AlignRight)
+            self._add_row(row, ElidedLabel(visible(entry.name), self), entry.size_bytes)
         if len(inside) > _MOST:
             rest = sum(entry.size_bytes for entry in inside[_MOST:])
-            self._grid.addWidget(_label(self, f"{len(inside) - _MOST:,} more"), _MOST, 0)
-            self._grid.addWidget(_label(self, shown_bytes(rest)), _MOST, 1, Qt.AlignmentFlag.AlignRight)
+            self._add_row(_MOST, _label(self, f"{len(inside) - _MOST:,} more"), rest)
+
+    def _add_row(self, row: int, name: QWidget, size_bytes: int) -> None:
+        size = _label(self, shown_bytes(size_bytes))
+        self._grid.addWidget(name, row, 0)
+        self._grid.addWidget(size, row, 1, Qt.AlignmentFlag.AlignRight)
+        self._cells += [name, size]
 
     def _clean_up(self) -> None:
         self.clean.setEnabled(False)

@@ -24,6 +24,7 @@ from ui.models.downloads import Downloads
 from ui.theme import Theme, numbers_font
 from ui.tooltips import plain
 from ui.widgets.elided_label import ElidedLabel
+from ui.widgets.layouts import nested
 from ui.widgets.quiet_button import QuietButton
 
 if TYPE_CHECKING:
@@ -120,11 +121,10 @@ class DownloadRow(QWidget):
         ):
             grid.addWidget(widget, 0, column)
             grid.setColumnStretch(column, stretch)
-        buttons = QHBoxLayout()
+        buttons = nested(grid, QHBoxLayout(), cell=(0, 5))
         buttons.setSpacing(0)
         buttons.addWidget(self.button)
         buttons.addWidget(self.cancel)
-        grid.addLayout(buttons, 0, 5)
         self.trouble = ElidedLabel(parent=self, role="danger")
         grid.addWidget(self.trouble, 1, 0, 1, 6)
         self._fonts()

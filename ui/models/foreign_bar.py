@@ -13,6 +13,7 @@ from ui.bidi import visible
 from ui.session import Session
 from ui.theme import Theme
 from ui.tooltips import plain
+from ui.widgets.layouts import clear
 
 if TYPE_CHECKING:
     from model_store.imported import Imported
@@ -30,6 +31,7 @@ class ForeignBar(QFrame):
         self.buttons: dict[str, QPushButton] = {}
         self.setObjectName("notice")
         self.setAccessibleName("Models of other programs")
+        self._rows: list[QWidget] = []
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(16, 8, 8, 8)
         self._column.setSpacing(4)
@@ -40,12 +42,7 @@ class ForeignBar(QFrame):
         self._session.models.ask(lambda store, stop: store.foreign(), self._take)
 
     def _take(self, entries: list[ModelEntry]) -> None:
-        while self._column.count():
-            item = self._column.takeAt(0)
-            widget = item.widget() if item is not None else None
-            if widget is not None:
-                widget.hide()
-                widget.deleteLater()
+        clear(self._column, self._rows)
         self.buttons = {}
         by_program: dict[str, list[ModelEntry]] = {}
         for entry in entries:
@@ -72,6 +69,7 @@ class ForeignBar(QFrame):
         line.addWidget(words, 1)
         line.addWidget(button)
         self._column.addWidget(row)
+        self._rows.append(row)
         self.buttons[program] = button
 
     def _import(self, program: str) -> None:

@@ -25,6 +25,7 @@ from ui.models.options_panel import OptionsPanel
 from ui.models.trouble_note import TroubleNote
 from ui.theme import Theme
 from ui.widgets.elided_label import ElidedLabel
+from ui.widgets.layouts import nested
 from ui.widgets.quiet_button import QuietButton
 
 MENU_WORDS: dict[MenuItem, str] = {
@@ -100,7 +101,10 @@ class ModelCard(QFrame):
         self.tag = ElidedLabel(role="small")
         self.tag.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.mark = FitMark(self._theme, self)
-        head = QHBoxLayout()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(16, 12, 12, 12)
+        column.setSpacing(4)
+        head = nested(column, QHBoxLayout())
         head.setSpacing(8)
         head.addWidget(self.title, 1)
         head.addWidget(self.tag)
@@ -116,17 +120,13 @@ class ModelCard(QFrame):
         self.news.setTextFormat(Qt.TextFormat.PlainText)
         self.news.setWordWrap(True)
         self.news.setProperty("role", "small")
-        column = QVBoxLayout(self)
-        column.setContentsMargins(16, 12, 12, 12)
-        column.setSpacing(4)
-        column.addLayout(head)
         for widget in (self.line, self.facts, self.bar, self.news):
             column.addWidget(widget)
-        self._row = self._buttons()
-        column.addLayout(self._row)
+        self._row = nested(column, QHBoxLayout())
+        self._fill_row(self._row)
         self._column = column
 
-    def _buttons(self) -> QHBoxLayout:
+    def _fill_row(self, row: QHBoxLayout) -> None:
         self.options = QuietButton(self._theme, "right", "Options", self)
         self.options.setCheckable(True)
         self.options.toggled.connect(self._fold)
@@ -137,14 +137,12 @@ class ModelCard(QFrame):
         widest = max(self.button.fontMetrics().horizontalAdvance(words) for words in ACTION_WORDS.values())
         self.button.setMinimumWidth(widest + 32)
         self.button.clicked.connect(self._act)
-        row = QHBoxLayout()
         row.setContentsMargins(0, 4, 0, 0)
         row.setSpacing(4)
         row.addWidget(self.options)
         row.addWidget(self.more)
         row.addStretch(1)
         row.addWidget(self.button)
-        return row
 
     # ---- showing
 

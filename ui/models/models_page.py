@@ -27,6 +27,7 @@ from ui.models.suggested_shelf import SuggestedShelf
 from ui.session import Session
 from ui.theme import Theme
 from ui.widgets.cards import NoticeLine
+from ui.widgets.layouts import nested
 from ui.widgets.quiet_button import QuietButton
 
 _MARGIN = 24
@@ -86,7 +87,13 @@ class ModelsPage(QWidget):
         self.use = QuietButton(self._theme, "right", "Disk use", self)
         self.use.setCheckable(True)
         self.use.toggled.connect(self._show_disk)
-        head = QHBoxLayout()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        self._above = nested(column, QVBoxLayout())
+        self._above.setContentsMargins(_MARGIN, 16, _MARGIN, 12)
+        self._above.setSpacing(12)
+        head = nested(self._above, QHBoxLayout())
         head.addWidget(title)
         head.addStretch(1)
         head.addWidget(self.use)
@@ -100,15 +107,7 @@ class ModelsPage(QWidget):
         )
         self.search.textChanged.connect(self._typed)
         self.search.returnPressed.connect(self.found.search_now)
-        self._above = QVBoxLayout()
-        self._above.setContentsMargins(_MARGIN, 16, _MARGIN, 12)
-        self._above.setSpacing(12)
-        self._above.addLayout(head)
         self._above.addWidget(self.search)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addLayout(self._above)
         column.addWidget(self._groups(), 1)
         column.addWidget(self.downloads)
 

@@ -45,6 +45,7 @@ class OptionsPanel(QFrame):
         self.setObjectName("parameters")
         self._shown: tuple[tuple[Option, ...], str, tuple[Option, ...], str] = ((), "", (), "")
         theme.changed.connect(self._fill_both)
+        self._labels: list[QLabel] = []  # in the order of the rows
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(12, 8, 12, 8)
         self._grid.setHorizontalSpacing(12)
@@ -88,6 +89,7 @@ class OptionsPanel(QFrame):
         label.setBuddy(box)
         label.hide()
         box.hide()
+        self._labels.append(label)
         self._grid.addWidget(label, row, 0)
         self._grid.addWidget(box, row, 1)
         return box
@@ -115,10 +117,7 @@ class OptionsPanel(QFrame):
 
     def _label_of(self, box: ChoiceBox) -> QWidget:
         row = 0 if box is self.quantisation else 1
-        item = self._grid.itemAtPosition(row, 0)
-        widget = item.widget() if item is not None else None
-        assert widget is not None
-        return widget
+        return self._labels[row]
 
     def _chosen(self) -> None:
         self.chosen.emit(self.quantisation.currentData() or "", self.drafter.currentData() or "")

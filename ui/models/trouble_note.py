@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLay
 from ui.links import judge
 from ui.models.card_view import Trouble
 from ui.tooltips import plain
+from ui.widgets.layouts import nested
 
 
 class TroubleNote(QFrame):
@@ -29,17 +30,16 @@ class TroubleNote(QFrame):
         self.token = QPushButton("Access token…", self)
         self.token.setToolTip("Settings: where the access token goes")
         self.token.clicked.connect(self.token_asked)
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        row.addWidget(self.link)
-        row.addWidget(self.token)
-        row.addStretch(1)
         column = QVBoxLayout(self)
         column.setContentsMargins(12, 8, 12, 8)
         column.setSpacing(4)
         column.addWidget(self.what)
         column.addWidget(self.kept)
-        column.addLayout(row)
+        row = nested(column, QHBoxLayout())
+        row.setSpacing(8)
+        row.addWidget(self.link)
+        row.addWidget(self.token)
+        row.addStretch(1)
         self.hide()
 
     def show_trouble(self, trouble: Trouble | None) -> None:

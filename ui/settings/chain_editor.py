@@ -19,6 +19,7 @@ from ui.settings.parameter_panel import ParameterPanel
 from ui.speed import drafters
 from ui.speed.numbers import percent
 from ui.theme import Theme
+from ui.widgets.layouts import nested
 from ui.widgets.quiet_button import QuietButton
 from ui.widgets.switch import Switch
 
@@ -159,25 +160,22 @@ class LinkRow(QFrame):
         self.panel = ParameterPanel(theme, name, parameters, self)
         self.panel.hide()
         self.panel.changed.connect(self._show_note)
-        words = QVBoxLayout()
-        words.setSpacing(2)
-        for label in (self._label, self._help, self._note):
-            words.addWidget(label)
-        line = QHBoxLayout()
-        line.setSpacing(8)
-        line.addWidget(self.grip)
-        line.addLayout(words, 1)
-        line.addWidget(self.accepted)
-        line.addWidget(self.fold)
-        line.addWidget(self.switch)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 8, 0, 8)
         column.setSpacing(8)
-        column.addLayout(line)
-        below = QHBoxLayout()
+        line = nested(column, QHBoxLayout())
+        line.setSpacing(8)
+        line.addWidget(self.grip)
+        words = nested(line, QVBoxLayout(), 1)
+        words.setSpacing(2)
+        for label in (self._label, self._help, self._note):
+            words.addWidget(label)
+        line.addWidget(self.accepted)
+        line.addWidget(self.fold)
+        line.addWidget(self.switch)
+        below = nested(column, QHBoxLayout())
         below.setContentsMargins(_INDENT, 0, 0, 0)
         below.addWidget(self.panel)
-        column.addLayout(below)
         self._manual = True
         self.recolour()
         self._show_note()

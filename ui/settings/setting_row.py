@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
 from app.declaration import Declared
 from ui.settings.editors import Editor
 from ui.theme import Theme
+from ui.widgets.layouts import nested
 from ui.widgets.quiet_button import QuietButton
 
 _CONTROL_PX = 168
@@ -77,7 +78,6 @@ class SettingRow(QFrame):
         self.note = _label(self)
         self.note.setProperty("role", "note")
         self.note.hide()
-        self._words = QVBoxLayout()
         self._lay_out()
         self._explain_control()
         self.refresh()
@@ -121,28 +121,24 @@ class SettingRow(QFrame):
     # ---- inside
 
     def _lay_out(self) -> None:
-        self._words.setSpacing(2)
-        self._words.addWidget(self.title)
-        self._words.addWidget(self.explanation)
-        self._words.addWidget(self.note)
-        self._side = QHBoxLayout()
-        self._side.setSpacing(4)
+        across, down = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
+        self._line = QBoxLayout(down if self.editor.below else across, self)
         if self.editor.below:
-            self._side.addLayout(self._words, 1)
-            self._side.addWidget(self.reset, 0, Qt.AlignmentFlag.AlignTop)
-        else:
-            self._side.addWidget(self.reset, 0, Qt.AlignmentFlag.AlignVCenter)
-            self._side.addWidget(self.control, 0, Qt.AlignmentFlag.AlignVCenter)
-        self._line = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
-        self._line.setSpacing(12)
-        if self.editor.below:
-            self._line.setDirection(QBoxLayout.Direction.TopToBottom)
             self._line.setSpacing(8)
-            self._line.addLayout(self._side)
+            self._side = nested(self._line, QHBoxLayout())
+            self._words = nested(self._side, QVBoxLayout(), 1)
+            self._side.addWidget(self.reset, 0, Qt.AlignmentFlag.AlignTop)
             self._line.addWidget(self.control)
         else:
-            self._line.addLayout(self._words, 1)
-            self._line.addLayout(self._side)
+            self._line.setSpacing(12)
+            self._words = nested(self._line, QVBoxLayout(), 1)
+            self._side = nested(self._line, QHBoxLayout())
+            self._side.addWidget(self.reset, 0, Qt.AlignmentFlag.AlignVCenter)
+            self._side.addWidget(self.control, 0, Qt.AlignmentFlag.AlignVCenter)
+        self._side.setSpacing(4)
+        self._words.setSpacing(2)
+        for label in (self.title, self.explanation, self.note):
+            self._words.addWidget(label)
 
     def _explain_control(self) -> None:
         control = self.control

@@ -26,6 +26,7 @@ from ui.theme import MEASURE, Theme
 from ui.widgets.cards import NoticeLine
 from ui.widgets.search_field import SearchField
 from ui.widgets.undo_line import UndoLine
+from ui.widgets.layouts import nested
 
 _WIDE_PX = 880
 _LEFT, _GAP = 16, 24
@@ -61,7 +62,10 @@ class SettingsPage(QWidget):
         self.search = SearchField(theme, "Search settings", self)
         self.search.setToolTip("Words in the names and the help of settings (Ctrl+F).")
         self.search.setMaximumWidth(MEASURE)
-        head = QHBoxLayout()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        head = nested(column, QHBoxLayout())
         head.setContentsMargins(_GAP, 16, _GAP, 8)
         head.setSpacing(_GAP)
         head.addWidget(self.title)
@@ -90,23 +94,16 @@ class SettingsPage(QWidget):
         self.nothing.setContentsMargins(24, 16, 24, 0)
         self.nothing.hide()
         self.undo = UndoLine(theme, self)
-        body = self._body = QHBoxLayout()
+        body = self._body = nested(column, QHBoxLayout(), 1)
         body.setSpacing(0)
         body.addWidget(self.groups)
-        form = QVBoxLayout()
+        form = nested(body, QVBoxLayout(), 1)
         form.setSpacing(0)
         form.addWidget(self.nothing)
         form.addWidget(self.form, 1)
-        body.addLayout(form, 1)
-        below = self._below = QVBoxLayout()
+        below = self._below = nested(column, QVBoxLayout())
         below.setContentsMargins(16, 0, 16, 0)
         below.addWidget(self.undo)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addLayout(head)
-        column.addLayout(body, 1)
-        column.addLayout(below)
         column.addWidget(self._foot())
 
     def _token_row(self, parent: QWidget) -> SettingRow:

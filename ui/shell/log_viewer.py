@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 from app import paths
 from app.program_log import crash_log, last_lines, program_log, worker_log
 from ui.theme import SPACE, SPACE_WIDE, code_font, small_font
+from ui.widgets.layouts import nested
 
 _FOLLOW_MS = 500
 _LINES = 3000
@@ -70,24 +71,22 @@ class LogViewer(QDialog):
         close.clicked.connect(self.close)
         for button in (copy, folder, close):
             button.setAutoDefault(False)
-        above = QHBoxLayout()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(SPACE_WIDE, SPACE_WIDE, SPACE_WIDE, SPACE_WIDE)
+        column.setSpacing(SPACE_WIDE)
+        above = nested(column, QHBoxLayout())
         above.setSpacing(SPACE_WIDE)
         above.addWidget(self.choice)
         above.addWidget(self.follow)
         above.addStretch(1)
-        below = QHBoxLayout()
+        column.addWidget(self.text, 1)
+        column.addWidget(self.nothing, 1)
+        below = nested(column, QHBoxLayout())
         below.setSpacing(SPACE)
         below.addWidget(copy)
         below.addWidget(folder)
         below.addStretch(1)
         below.addWidget(close)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(SPACE_WIDE, SPACE_WIDE, SPACE_WIDE, SPACE_WIDE)
-        column.setSpacing(SPACE_WIDE)
-        column.addLayout(above)
-        column.addWidget(self.text, 1)
-        column.addWidget(self.nothing, 1)
-        column.addLayout(below)
         self._timer = QTimer(self)
         self._timer.setInterval(_FOLLOW_MS)
         self._timer.timeout.connect(self.read)

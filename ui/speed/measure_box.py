@@ -24,6 +24,7 @@ from ui.session import Session
 from ui.speed import numbers
 from ui.speed.measurement import BENCH, Measurement
 from ui.theme import Theme, numbers_font
+from ui.widgets.layouts import clear, nested
 
 PLAIN, DRAFTED = "off", "auto"
 ABOUT = (
@@ -73,24 +74,22 @@ class MeasureBox(QFrame):
         self.bar.setTextVisible(False)
         self.bar.setAccessibleName("How far the measurement is")
         self.bar.hide()
-        self._grid = QGridLayout()
-        self._grid.setHorizontalSpacing(24)
-        self._grid.setVerticalSpacing(4)
-        self._grid.setColumnStretch(len(_HEADINGS), 1)
-        text = QVBoxLayout()
-        text.setSpacing(4)
-        text.addWidget(title)
-        text.addWidget(self.words)
-        top = QHBoxLayout()
-        top.setSpacing(16)
-        top.addLayout(text, 1)
-        top.addWidget(self.button, 0, Qt.AlignmentFlag.AlignTop)
         column = QVBoxLayout(self)
         column.setContentsMargins(16, 12, 16, 12)
         column.setSpacing(8)
-        column.addLayout(top)
+        top = nested(column, QHBoxLayout())
+        top.setSpacing(16)
+        text = nested(top, QVBoxLayout(), 1)
+        text.setSpacing(4)
+        text.addWidget(title)
+        text.addWidget(self.words)
+        top.addWidget(self.button, 0, Qt.AlignmentFlag.AlignTop)
         column.addWidget(self.bar)
-        column.addLayout(self._grid)
+        self._cells: list[QWidget] = []
+        self._grid = nested(column, QGridLayout())
+        self._grid.setHorizontalSpacing(24)
+        self._grid.setVerticalSpacing(4)
+        self._grid.setColumnStretch(len(_HEADINGS), 1)
 
     # ---- measuring
 
@@ -187,10 +186,7 @@ class MeasureBox(QFrame):
         self._ended(words)
 
     def _show_rows(self, rows: Sequence[Row]) -> None:
-        while (item := self._grid.takeAt(0)) is not None:
-            if (widget := item.widget()) is not None:
-                widget.hide()
-                widget.deleteLater()
+        clear(self._grid, self._cells)
         if not rows:
             return
         for column, (heading, help) in enumerate(_HEADINGS):
@@ -219,3 +215,4 @@ class MeasureBox(QFrame):
             label.setProperty("role", role)
         side = Qt.AlignmentFlag.AlignRight if column else Qt.AlignmentFlag.AlignLeft
         self._grid.addWidget(label, line, column, side)
+        self._cells.append(label)

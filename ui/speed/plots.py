@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolTip, QVBoxLayout
 from ui.speed.scale import round_end
 from ui.theme import Theme, numbers_font, small_font
 from ui.widgets.elided_label import ElidedLabel
+from ui.widgets.layouts import nested
 
 _BAR = 0.62  # of the room of one
 _LEAST_ROWS = 3  # one more that speaks up should not move what is below
@@ -40,7 +41,10 @@ class Plot(QFrame):
         self._title = ElidedLabel(title, self)
         self._value = QLabel(self)
         self._value.setProperty("role", "muted")
-        row = QHBoxLayout()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(8, 4, 8, 4)
+        column.setSpacing(4)
+        row = nested(column, QHBoxLayout())
         row.addWidget(self._title, 1)
         row.addWidget(self._value)
         self.plot = pg.PlotWidget(self, background=None)
@@ -52,10 +56,6 @@ class Plot(QFrame):
         self.plot.setMouseEnabled(False, False)
         self.plot.getPlotItem().getViewBox().setDefaultPadding(0)
         self._picture_px = height
-        column = QVBoxLayout(self)
-        column.setContentsMargins(8, 4, 8, 4)
-        column.setSpacing(4)
-        column.addLayout(row)
         column.addWidget(self.plot)
         for child in (self._title, self._value):
             child.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)

@@ -26,6 +26,7 @@ from ui.speed.history_rows import SPAN_HELP, HistoryRow, Span, history_rows
 from ui.speed.history_table import HistoryTable
 from ui.speed.measure_box import MeasureBox
 from ui.theme import Theme
+from ui.widgets.layouts import nested
 from ui.widgets.segments import Segments
 
 EMPTY = (
@@ -64,7 +65,10 @@ class SpeedPage(QWidget):
         self.span.chosen.connect(self._show_rows)
         self.forget = QPushButton("Forget…", self)
         self.forget.clicked.connect(self._ask)
-        top = QHBoxLayout()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(24, 16, 24, 16)
+        column.setSpacing(12)
+        top = nested(column, QHBoxLayout())
         top.setSpacing(8)
         top.addWidget(title)
         top.addStretch(1)
@@ -81,10 +85,6 @@ class SpeedPage(QWidget):
         self.body = QStackedWidget(self)
         self.body.addWidget(self.empty)
         self.body.addWidget(self.table)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(24, 16, 24, 16)
-        column.setSpacing(12)
-        column.addLayout(top)
         column.addWidget(self.question)
         column.addWidget(self.body, 1)
         column.addWidget(self.measure)

@@ -20,6 +20,7 @@ from ui.speed.legend import Legend
 from ui.speed.live_numbers import MOST_DRAWN
 from ui.speed.plots import CurvePlot, DrafterBars, PositionBars
 from ui.theme import Theme
+from ui.widgets.layouts import nested
 from ui.widgets.quiet_button import QuietButton
 
 REFRESH_MS = 100
@@ -60,7 +61,10 @@ class SpeedPanel(QFrame):
         self.close_button.setToolTip("Close the Speed panel")
         self.close_button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.close_button.clicked.connect(self.closed)
-        top = QHBoxLayout()
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.setSpacing(0)
+        top = nested(whole, QHBoxLayout())
         top.setContentsMargins(16, 8, 8, 8)
         top.addWidget(title, 1)
         top.addWidget(self.close_button)
@@ -82,22 +86,18 @@ class SpeedPanel(QFrame):
         column.setContentsMargins(8, 0, 8, 16)
         column.setSpacing(8)
         for widget in (self.subject, self.latest, self.figures, self.no_curves):
-            column.addLayout(_inset(widget))
+            _add_inset(column, widget)
         for plot in (*self.curves, self.by_drafter):
             column.addWidget(plot)
-        column.addLayout(_inset(self.legend))
+        _add_inset(column, self.legend)
         column.addWidget(self.by_position)
-        column.addLayout(_inset(self.silences))
+        _add_inset(column, self.silences)
         column.addStretch(1)
         scroll = QScrollArea(self)
         scroll.setWidget(body)
         scroll.setWidgetResizable(True)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(0, 0, 0, 0)
-        whole.setSpacing(0)
-        whole.addLayout(top)
         whole.addWidget(scroll, 1)
 
     def _make_plots(self) -> None:
@@ -325,9 +325,8 @@ def _wrapping(parent: QWidget) -> QLabel:
     return label
 
 
-def _inset(widget: QWidget) -> QHBoxLayout:
+def _add_inset(column: QVBoxLayout, widget: QWidget) -> None:
     """As far in as what a plot shows."""
-    row = QHBoxLayout()
+    row = nested(column, QHBoxLayout())
     row.setContentsMargins(8, 0, 8, 0)
     row.addWidget(widget)
-    return row

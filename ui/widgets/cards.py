@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLay
 
 from ui.bidi import visible
 from ui.theme import Theme
+from ui.widgets.layouts import nested
 from ui.widgets.quiet_button import QuietButton
 
 ACTIONS = {
@@ -45,7 +46,7 @@ class ProblemCard(QFrame):
             below = _wrapping(kept, self)
             below.setProperty("role", "muted")
             column.addWidget(below)
-        row = QHBoxLayout()
+        row = nested(column, QHBoxLayout())
         row.setSpacing(8)
         self.buttons: dict[str, QPushButton] = {}
         for action in (*actions, "dismiss"):
@@ -54,7 +55,6 @@ class ProblemCard(QFrame):
             row.addWidget(button)
             self.buttons[action] = button
         row.addStretch()
-        column.addLayout(row)
 
     def fit(self, width: int) -> int:
         height = self.heightForWidth(width) if self.hasHeightForWidth() else self.sizeHint().height()

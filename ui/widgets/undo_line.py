@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLabel, QPushButt
 
 from ui.bidi import visible
 from ui.theme import Theme
+from ui.widgets.layouts import nested
 from ui.widgets.quiet_button import QuietButton
 
 SHOWN_MS = 10_000
@@ -33,17 +34,16 @@ class UndoLine(QFrame):
         self.close_button.setAccessibleName("Dismiss")
         self.close_button.setToolTip("Dismiss")
         self.close_button.clicked.connect(self.dismiss)
-        row = QHBoxLayout()
-        row.setSpacing(4)
-        row.addStretch(1)
-        row.addWidget(self.button)
-        row.addWidget(self.close_button)
         across, down = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
         whole = QBoxLayout(down if stacked else across, self)
         whole.setContentsMargins(12, 8, 8, 8)
         whole.setSpacing(4)
         whole.addWidget(self._label, 0 if stacked else 1)
-        whole.addLayout(row)
+        row = nested(whole, QHBoxLayout())
+        row.setSpacing(4)
+        row.addStretch(1)
+        row.addWidget(self.button)
+        row.addWidget(self.close_button)
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(SHOWN_MS)
