@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import Literal
 
@@ -97,6 +98,11 @@ class Answer:
     def taken(self) -> int:
         """Tokens taken, the end token included."""
         return self._taken
+
+    @property
+    def certain(self) -> int:
+        """How many of ``token_ids`` are certain to stay."""
+        return bisect_left(self._starts, self._length - len(self._held))
 
     @property
     def text(self) -> str:

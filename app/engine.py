@@ -65,6 +65,8 @@ class _Request:
     seed: int
     begun: tuple[int, ...]
     reported: set[str] = field(default_factory=set)  # failed links the person was told of
+    chances: list[TokenLogprob] = field(default_factory=list)  # of the answer's tokens, where asked for
+    told_chances: int = 0  # of these
 
 
 class Engine:
@@ -155,8 +157,10 @@ class Engine:
             raise EngineError("bad_input", "This is an embedding model, which writes no text.")
         if model is None or loop is None or slots is None:
             raise EngineError("no_model", "No model is loaded.")
-        said = message.messages[-1].content if message.messages else message.prompt or ""
-        if not said.strip():
+        last = message.messages[-1] if message.messages else None
+        said = last.content if last is not None else message.prompt or ""
+        # A function may give nothing back, and an answer may have been nothing but calls.
+        if not said.strip() and (last is None or last.role in ("user", "system")):
             raise EngineError("bad_input", "The message is empty.")
         if message.begun is not None and message.grammar is not None:
             raise EngineError("bad_input", "An answer that must follow a grammar cannot be continued.")
@@ -179,7 +183,8 @@ class Engine:
                 notices.append(str(error))
         if model.controller is not None:
             model.controller.least_rows = exact.least if exact else 1
-        begun = message.begun is not None
+        # Text that goes on from a prompt is no chat's answer: a tag in it is text as well.
+        begun = message.begun is not None or message.prompt is not None
         answer = Answer(model.token_bytes, prepared.end_tokens, prepared.stops, prepared.closing, begun)
         source = model.source(message.sampling, prepared)
         slot, computed = slots.take(prepared.tokens, bool(exact and exact.most))
@@ -335,17 +340,20 @@ class Engine:
             elapsed_s=self._clock() - started if started is not None else 0.0,
             speedup=request.sequence.stats.speedup,
             notices=self._notices(request),
-            logprobs=self._logprobs(request, step) if step.chances else (),
+            logprobs=self._logprobs(request, step) if request.message.logprobs is not None else (),
         )
 
     def _logprobs(self, request: _Request, step: Step) -> tuple[TokenLogprob, ...]:
+        """Of tokens whose text is certain to stay: none of a stop, however it was cut into tokens."""
         assert self._model is not None
         spell = self._model.token_bytes
-        return tuple(
+        request.chances += [
             TokenLogprob(spell(token), logprob, tuple((spell(other), chance) for other, chance in top))
             for token, logprob, top in step.chances
             if not request.answer.ends_with(token)
-        )
+        ]
+        told, request.told_chances = request.told_chances, request.answer.certain
+        return tuple(request.chances[told : request.told_chances])
 
     def _notices(self, request: _Request) -> tuple[str, ...]:
         news = self._floors[request.sequence.seq].news()

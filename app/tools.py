@@ -74,19 +74,32 @@ def _call_text(call: ToolCall) -> str:
 
 def calls_schema(functions: Sequence[Function]) -> str:
     """A JSON schema of one call of one of these functions."""
-    calls = [
-        {
-            "type": "object",
-            "properties": {
-                "name": {"const": each.name},
-                "arguments": dict(each.parameters) or {"type": "object"},
-            },
-            "required": ["name", "arguments"],
-            "additionalProperties": False,
-        }
-        for each in functions
-    ]
+    calls = []
+    for i, each in enumerate(functions):
+        place = "#/properties/arguments" if len(functions) == 1 else f"#/anyOf/{i}/properties/arguments"
+        arguments = _moved(dict(each.parameters) or {"type": "object"}, place)
+        calls.append(
+            {
+                "type": "object",
+                "properties": {"name": {"const": each.name}, "arguments": arguments},
+                "required": ["name", "arguments"],
+                "additionalProperties": False,
+            }
+        )
     return json.dumps(calls[0] if len(calls) == 1 else {"anyOf": calls})
+
+
+def _moved(schema: Any, place: str) -> Any:
+    """A schema that stands at ``place`` of a larger one: what it refers to is found from there."""
+    if isinstance(schema, list):
+        return [_moved(each, place) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    moved = {key: _moved(value, place) for key, value in schema.items()}
+    reference = schema.get("$ref")
+    if isinstance(reference, str) and reference.startswith("#"):
+        moved["$ref"] = place + reference[1:]
+    return moved
 
 
 def read_calls(text: str, names: Collection[str]) -> tuple[str, list[ToolCall]]:

@@ -103,3 +103,18 @@ def test_the_schema_of_a_call_allows_calls_alone() -> None:
 
 def test_functions_go_through_the_pipe_as_they_are() -> None:
     assert read_functions(write_functions([WEATHER, TIME])) == [WEATHER, TIME]
+
+
+def test_what_a_functions_schema_refers_to_is_found_where_it_stands_now() -> None:
+    """As pydantic writes each model within another, and a tree that holds itself."""
+    parameters = {
+        "type": "object",
+        "properties": {"place": {"$ref": "#/$defs/Place"}, "more": {"type": "array", "items": {"$ref": "#"}}},
+        "required": ["place"],
+        "$defs": {"Place": {"enum": ["Genova"]}},
+    }
+    travel = Function("travel", parameters=parameters)
+    for functions in ([travel], [WEATHER, travel]):
+        gbnf, unenforced = schema_to_gbnf(calls_schema(functions))
+        assert not unenforced and "Genova" in gbnf
+    assert parameters["properties"]["place"] == {"$ref": "#/$defs/Place"}  # type: ignore[index]
