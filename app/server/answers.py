@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
+import codecs
 import time
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from app.protocol import Chunk, Done, TokenLogprob, ToolCall
-from app.tools import read_calls
 from drafting.statistics import Statistics
 
 
@@ -17,18 +16,18 @@ from drafting.statistics import Statistics
 class Usage:
     """Tokens of all choices of a request, and what drafting did for them."""
 
-    prompt: int = 0
-    cached: int = 0
+    prompts: dict[int, tuple[int, int]] = field(default_factory=dict)  # tokens, and those in memory before
     completion: int = 0
     drafted: int = 0
     accepted: int = 0
     passes: int = 0
     by_drafter: dict[str, tuple[int, int]] = field(default_factory=dict)
 
-    def add(self, stats: Statistics) -> None:
-        # The prompt is one, however many answers there are to it.
-        self.prompt = max(self.prompt, stats.prompt_tokens)
-        self.cached = max(self.cached, stats.reused_tokens)
+    def add(self, stats: Statistics, prompt: int = 0) -> None:
+        """``prompt``: which of the request's it was. Each counts once, however many answers there are to it,
+        and what one answer read for the next was not in memory before."""
+        cached = min(stats.reused_tokens, self.prompts.get(prompt, (0, stats.reused_tokens))[1])
+        self.prompts[prompt] = (stats.prompt_tokens, cached)
         self.completion += stats.completion_tokens
         self.drafted += stats.drafted
         self.accepted += stats.accepted
@@ -36,6 +35,14 @@ class Usage:
         for name, counts in stats.by_drafter.items():
             drafted, accepted = self.by_drafter.get(name, (0, 0))
             self.by_drafter[name] = (drafted + counts.drafted, accepted + counts.accepted)
+
+    @property
+    def prompt(self) -> int:
+        return sum(tokens for tokens, _ in self.prompts.values())
+
+    @property
+    def cached(self) -> int:
+        return sum(cached for _, cached in self.prompts.values())
 
     def body(self) -> dict[str, object]:
         return {
@@ -76,10 +83,13 @@ class Head:
 
 
 def chat_choice(
-    index: int, done: Done, chances: Sequence[TokenLogprob] | None, names: Collection[str]
+    index: int,
+    done: Done,
+    chances: Sequence[TokenLogprob] | None,
+    content: str,
+    calls: Sequence[ToolCall],
 ) -> dict[str, object]:
-    """``names``: functions that may have been called."""
-    content, calls = read_calls(done.text, names) if names else (done.text, [])
+    """``content``: the words beside ``calls``."""
     message: dict[str, object] = {"role": "assistant", "content": content, "refusal": None}
     if calls:
         message |= {"content": content or None, "tool_calls": [call_body(call) for call in calls]}
@@ -115,19 +125,36 @@ def _chance(data: bytes, logprob: float) -> dict[str, object]:
     return {"token": data.decode("utf-8", "replace"), "logprob": _finite(logprob), "bytes": list(data)}
 
 
-def text_logprobs(chances: Sequence[TokenLogprob], start: int) -> dict[str, object]:
-    """The older form; ``start``: characters before the first of these tokens."""
-    tokens = [each.data.decode("utf-8", "replace") for each in chances]
-    offsets = list(itertools.accumulate((len(token) for token in tokens), initial=start))
-    return {
-        "tokens": tokens,
-        "token_logprobs": [_finite(each.logprob) for each in chances],
-        "top_logprobs": [
-            {data.decode("utf-8", "replace"): _finite(logprob) for data, logprob in each.top}
-            for each in chances
-        ],
-        "text_offset": offsets[:-1],
-    }
+class TextLogprobs:
+    """The older form, for tokens in their order; it says where in the text each begins."""
+
+    def __init__(self, start: int) -> None:
+        """``start``: characters before the first token."""
+        self._at = start
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def body(self, chances: Sequence[TokenLogprob]) -> dict[str, object]:
+        """Of the next tokens."""
+        offsets = []
+        for each in chances:
+            offsets.append(self._at)
+            self._at += len(self._decoder.decode(each.data))
+        return {
+            "tokens": [_spelled(each.data) for each in chances],
+            "token_logprobs": [_finite(each.logprob) for each in chances],
+            "top_logprobs": [
+                {_spelled(data): _finite(logprob) for data, logprob in each.top} for each in chances
+            ],
+            "text_offset": offsets,
+        }
+
+
+def _spelled(data: bytes) -> str:
+    """A token's text; one that is a part of a character is told apart from others as OpenAI does."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return "bytes:" + "".join(f"\\x{byte:02x}" for byte in data)
 
 
 def _finite(logprob: float) -> float:
@@ -137,11 +164,10 @@ def _finite(logprob: float) -> float:
 def text_choice(
     index: int, done: Done, chances: Sequence[TokenLogprob] | None, echo: str = ""
 ) -> dict[str, object]:
-    # Without a template there are no thoughts: what looks like some is text too.
     return {
         "index": index,
-        "text": echo + done.reasoning + done.text,
-        "logprobs": text_logprobs(chances, len(echo)) if chances is not None else None,
+        "text": echo + done.text,
+        "logprobs": TextLogprobs(len(echo)).body(chances) if chances is not None else None,
         "finish_reason": done.finish_reason,
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 
@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from app.server.body import invalid
 from app.server.docs import docs_page
 from app.server.errors import ApiError
-from app.server.guard import Application, Guard
+from app.server.guard import Application, Guard, Message, Receive, Scope, Send
 from app.server.host import Address
 from app.server.routes import ANSWERS, router
 from app.server.service import Service
@@ -68,19 +68,21 @@ def application(service: Service, address: Address, key: str | None = None) -> A
         made = ApiError(500, "The server failed; its log says more.", type="server_error")
         return JSONResponse(made.body(), 500)
 
-    @app.middleware("http")
-    async def count(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
-        response = await call_next(request)
-        route = request.scope.get("route")
-        service.metrics.request(getattr(route, "path", "other"), response.status_code)
-        return response
+    async def counted(scope: Scope, receive: Receive, send: Send) -> None:
+        async def count(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                route = getattr(scope.get("route"), "path", "other")
+                service.metrics.request(route, message["status"])
+            await send(message)
+
+        await app(scope, receive, count)
 
     def admit(path: str, client: str | None) -> None:
         if path in ANSWERS:
             service.admit(path, client)
 
     return Guard(
-        app,
+        counted,
         hosts=address.allowed_hosts(),
         origins=address.allowed_origins(),
         readers=address.named_origins(),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from fastapi import Request, Response
 from fastapi.responses import JSONResponse
 
-from app.protocol import Chunk, Done, Generate
+from app.protocol import Chunk, Done, Generate, ToolCall
 from app.server.answers import (
     Head,
     Usage,
@@ -24,6 +25,20 @@ from app.server.service import Indexed, Service, choices
 from app.tools import CallWatch, read_calls, write_functions
 
 ROUTE = "/v1/chat/completions"
+
+
+class _Functions(NamedTuple):
+    """Those that may be called."""
+
+    names: frozenset[str]
+    once: bool
+
+    def read(self, text: str) -> tuple[str, list[ToolCall]]:
+        """The words beside calls, and the calls."""
+        if not self.names:
+            return text, []
+        words, calls = read_calls(text, self.names)
+        return words, calls[:1] if self.once else calls
 
 
 async def chat_completions(service: Service, body: ChatRequest, request: Request) -> Response:
@@ -42,18 +57,26 @@ async def chat_completions(service: Service, body: ChatRequest, request: Request
         functions=write_functions(functions) if functions else None,
     )
     head = Head("chat.completion", "chatcmpl", body.model)
-    names = {each.name for each in functions}
+    offered = _Functions(frozenset(each.name for each in functions), body.parallel_tool_calls is False)
     asked = choices(generate, body.seeds())
     if body.stream:
         return await stream(
-            service, body.model, asked, ROUTE, lambda answers: _events(answers, head, names, usage_wanted)
+            request,
+            service,
+            body.model,
+            asked,
+            ROUTE,
+            lambda answers: _events(answers, head, offered, usage_wanted),
         )
-    return await unless_gone(request, lambda: _whole(service, head, asked, names))
+    return await unless_gone(request, lambda: _whole(service, head, asked, offered))
 
 
-async def _whole(service: Service, head: Head, asked: list[Generate], names: Collection[str]) -> Response:
-    wholes, usage = await gather(service, head.model, asked, ROUTE)
-    made = [chat_choice(index, done, chances, names) for index, (done, chances) in enumerate(wholes)]
+async def _whole(service: Service, head: Head, asked: list[Generate], functions: _Functions) -> Response:
+    wholes, usage = await gather(service, head.model, asked, ROUTE, n=len(asked))
+    made = [
+        chat_choice(index, done, chances, *functions.read(done.text))
+        for index, (done, chances) in enumerate(wholes)
+    ]
     return JSONResponse(head.body(made) | {"usage": usage.body()})
 
 
@@ -66,7 +89,7 @@ class _Choice:
 
 
 async def _events(
-    answers: AsyncIterator[Indexed], head: Head, names: Collection[str], usage_wanted: bool
+    answers: AsyncIterator[Indexed], head: Head, functions: _Functions, usage_wanted: bool
 ) -> AsyncIterator[Event]:
     usage = Usage()
     extra: Event = {"usage": None} if usage_wanted else {}
@@ -78,7 +101,7 @@ async def _events(
     async for index, event in answers:
         if index not in begun:
             # Not before the engine has begun: until then an error still has a status.
-            begun[index] = _Choice(CallWatch() if names else None)
+            begun[index] = _Choice(CallWatch() if functions.names else None)
             yield told(delta(index, {"role": "assistant", "content": ""}))
         choice = begun[index]
         if isinstance(event, Chunk):
@@ -88,7 +111,7 @@ async def _events(
             usage.add(event.stats)
             finish: str = event.finish_reason
             if choice.watch is not None:
-                words, calls = read_calls(choice.watch.rest(), names)
+                words, calls = functions.read(choice.watch.rest())
                 if words:
                     yield told(delta(index, {"content": words}))
                 for place, call in enumerate(calls):

@@ -8,7 +8,7 @@ from fastapi import Request, Response
 from fastapi.responses import JSONResponse
 
 from app.protocol import Chunk, Done, Generate
-from app.server.answers import Head, Usage, text_choice, text_delta, text_logprobs
+from app.server.answers import Head, TextLogprobs, Usage, text_choice, text_delta
 from app.server.requests import CompletionRequest
 from app.server.sending import Event, gather, stream, unless_gone
 from app.server.service import Indexed, Service, choices
@@ -39,35 +39,39 @@ async def completions(service: Service, body: CompletionRequest, request: Reques
     head = Head("text_completion", "cmpl", body.model)
     if body.stream:
         return await stream(
-            service, body.model, asked, ROUTE, lambda answers: _events(answers, head, echoes, usage_wanted)
+            request,
+            service,
+            body.model,
+            asked,
+            ROUTE,
+            lambda answers: _events(answers, head, echoes, body.n, usage_wanted),
         )
-    return await unless_gone(request, lambda: _whole(service, head, asked, echoes))
+    return await unless_gone(request, lambda: _whole(service, head, asked, echoes, body.n))
 
 
-async def _whole(service: Service, head: Head, asked: list[Generate], echoes: list[str]) -> Response:
-    wholes, usage = await gather(service, head.model, asked, ROUTE)
+async def _whole(service: Service, head: Head, asked: list[Generate], echoes: list[str], n: int) -> Response:
+    wholes, usage = await gather(service, head.model, asked, ROUTE, n=n)
     made = [text_choice(i, done, chances, echoes[i]) for i, (done, chances) in enumerate(wholes)]
     return JSONResponse(head.body(made) | {"usage": usage.body()})
 
 
 async def _events(
-    answers: AsyncIterator[Indexed], head: Head, echoes: list[str], usage_wanted: bool
+    answers: AsyncIterator[Indexed], head: Head, echoes: list[str], n: int, usage_wanted: bool
 ) -> AsyncIterator[Event]:
     usage = Usage()
     extra: Event = {"usage": None} if usage_wanted else {}
-    lengths: dict[int, int] = {}  # characters told of each choice
+    begun: dict[int, TextLogprobs] = {}
     async for index, event in answers:
-        if index not in lengths:
-            lengths[index] = len(echoes[index])
+        if index not in begun:
+            begun[index] = TextLogprobs(len(echoes[index]))
             yield head.body([text_delta(index, echoes[index])]) | extra
         if isinstance(event, Chunk):
             text = "".join(piece.text for piece in event.pieces)
-            chances = text_logprobs(event.logprobs, lengths[index]) if event.logprobs else None
-            lengths[index] += len(text)
+            chances = begun[index].body(event.logprobs) if event.logprobs else None
             if text or chances is not None:
                 yield head.body([text_delta(index, text, logprobs=chances)]) | extra
         elif isinstance(event, Done):
-            usage.add(event.stats)
+            usage.add(event.stats, index // n)
             yield head.body([text_delta(index, "", event.finish_reason)]) | extra
     if usage_wanted:
         yield head.body([]) | {"usage": usage.body()}

@@ -52,6 +52,11 @@ class ApiError(Exception):
     def body(self) -> dict[str, object]:
         return {"error": {"message": self.message, "type": self.type, "param": self.param, "code": self.code}}
 
+    def event(self, number: int) -> dict[str, object]:
+        """The same as an event of the responses API's streams."""
+        told = {"code": self.code, "message": self.message, "param": self.param}
+        return {"type": "error", "sequence_number": number, **told}
+
 
 def engine_error(kind: FailureKind, message: str) -> ApiError:
     """What the engine could not do."""

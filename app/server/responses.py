@@ -33,13 +33,19 @@ async def responses(service: Service, body: ResponsesRequest, request: Request) 
     made = _Response(body)
     if body.stream:
         return await stream(
-            service, body.model, [generate], ROUTE, lambda answers: _events(answers, made), named=True
+            request,
+            service,
+            body.model,
+            [generate],
+            ROUTE,
+            lambda answers: _events(answers, made),
+            named=True,
         )
     return await unless_gone(request, lambda: _whole(service, made, generate))
 
 
 async def _whole(service: Service, made: _Response, generate: Generate) -> Response:
-    [(done, _)], usage = await gather(service, made.asked.model, [generate], ROUTE)
+    [(done, _)], usage = await gather(service, made.asked.model, [generate], ROUTE, n=1)
     return JSONResponse(made.ended(done, usage))
 
 
