@@ -7,6 +7,7 @@ while the GUI thread deletes its C++ side, which looked it up before it had the 
 from __future__ import annotations
 
 import gc
+import sys
 
 from PySide6.QtCore import QObject, QTimer
 
@@ -37,4 +38,17 @@ class GarbageCollector(QObject):
         for generation in (2, 1, 0):
             if thresholds[generation] and counts[generation] > thresholds[generation]:
                 gc.collect(generation)
+                if generation == 2:
+                    give_back()
                 return
+
+
+def give_back() -> bool:
+    """Free memory goes back to the system, where malloc keeps it for itself otherwise; says whether any
+    did. glibc gives back only what lies at the end of its heaps, and a chat that was left seldom does."""
+    if sys.platform != "linux":
+        return False
+    import ctypes  # which the start of the window does without
+
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # musl has none
+    return trim is not None and bool(trim(0))

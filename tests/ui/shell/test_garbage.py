@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import gc
+import platform
 import threading
 import weakref
 from collections.abc import Iterator
 
+import psutil
 import pytest
 from pytestqt.qtbot import QtBot
 
-from ui.shell.garbage import GarbageCollector
+from ui.shell.garbage import GarbageCollector, give_back
 
 
 @pytest.fixture
@@ -53,3 +55,15 @@ def test_afterwards_python_collects_itself_again(collector: GarbageCollector) ->
     assert not gc.isenabled()
     collector.stop()
     assert gc.isenabled()
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc's malloc is told to")
+def test_memory_between_what_is_kept_goes_back() -> None:
+    process = psutil.Process()
+    blocks = [bytearray(20_000) for _ in range(4000)]
+    kept = blocks[::8]
+    del blocks
+    before = process.memory_info().rss
+    assert give_back()
+    assert before - process.memory_info().rss > 30e6
+    assert len(kept) == 500
