@@ -75,7 +75,7 @@ def _run(
     theme = Theme(application, settings.theme)
     theme.apply(settings)
     window = MainWindow(theme, settings_file, settings, engine_command)
-    guard.failed.connect(window.session.noticed)
+    guard.failed.connect(window.tell_of_failure)
     signals = _Signals(window)
     last = marker.begin()
     application.commitDataRequest.connect(lambda _: window.end_with_session())

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from msgspec.structs import replace
 from PySide6.QtCore import QSize, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence, QPaintEvent
-from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
 from app.engine_client import WORKER_COMMAND
 from app.settings import Settings, SettingsFile
@@ -16,12 +16,14 @@ from ui.chat.chat_page import ChatPage
 from ui.rail import Rail
 from ui.session import Session
 from ui.shell.opening import Opening
-from ui.shell.page import Searchable
+from ui.shell.page import Grouped, Searchable
 from ui.shell.regions import mark_region
 from ui.shell.shell import Shell
 from ui.shell.window_actions import WindowActions
 from ui.shell.window_memory import WindowMemory
 from ui.theme import Theme
+from ui.widgets.layouts import nested
+from ui.widgets.notices import Notices
 
 CHATS, MODELS, SPEED, SETTINGS = "Chats", "Models", "Speed", "Settings"
 # The page and the action that shows it.
@@ -49,6 +51,9 @@ class MainWindow(QMainWindow):
         self.session = Session(settings_file, settings, engine_command, self)
         self.session.settings_changed.connect(self._settings_changed)
         self.session.page_asked.connect(self.show_page)
+        self.session.action_asked.connect(self._act)
+        self.session.noticed.connect(self._notice)
+        self.session.offered.connect(self._notice)
         self.setWindowTitle("Slipstream")
         self.setMinimumSize(QSize(360, 360))
         self.setAcceptDrops(True)
@@ -56,6 +61,9 @@ class MainWindow(QMainWindow):
         self.rail.chosen.connect(self.show_page)
         mark_region(self.rail, "Pages")
         self.stack = QStackedWidget(self)
+        self.notices = Notices(theme, self)
+        self.notices.setContentsMargins(16, 8, 16, 8)
+        self.notices.chosen.connect(self._act)
         self._makers: dict[str, Callable[[], QWidget]] = {}
         self._made: dict[str, QWidget] = {}
         self._memory = WindowMemory(self)
@@ -66,7 +74,10 @@ class MainWindow(QMainWindow):
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(0)
         row.addWidget(self.rail)
-        row.addWidget(self.stack, 1)
+        beside = nested(row, QVBoxLayout(), 1)
+        beside.setSpacing(0)
+        beside.addWidget(self.stack, 1)
+        beside.addWidget(self.notices)
         self.setCentralWidget(centre)
         self.actions_ = WindowActions(self, self._handlers())
         self.shell = Shell(
@@ -138,6 +149,9 @@ class MainWindow(QMainWindow):
         self.stack.setCurrentWidget(page)
         self.rail.show_page(name)
         if page is self._made.get(CHATS):
+            for line in self.notices.lines():
+                self.chat.notice(line.text, line.action)
+            self.notices.clear()
             self.chat.composer.setFocus()
 
     @property
@@ -162,6 +176,9 @@ class MainWindow(QMainWindow):
             "sidebar": lambda: self._on_chat(self.chat.toggle_sidebar),
             "speed_panel": lambda: self._on_chat(self.chat.speed.toggle),
             "rename_chat": lambda: self._on_chat(self.chat.rename),
+            "import_chats": lambda: self.chat.files.ask_import(),
+            "export_chats": lambda: self.chat.files.ask_export_all("json"),
+            "export_chats_markdown": lambda: self.chat.files.ask_export_all("markdown"),
             "stop": self._escape,
             "chats": lambda: self.show_page(CHATS),
             "models": lambda: self.show_page(MODELS),
@@ -180,6 +197,29 @@ class MainWindow(QMainWindow):
             "about": lambda: self.shell.show_about(),
             "quit": self.quit,
         }
+
+    def _act(self, action: str) -> None:
+        """What a page or a notice asks for by name, see Session.action_asked."""
+        name, _, group = action.partition(":")
+        if action == "save_settings":
+            self.session.save_settings()
+            return
+        self.actions_[name].trigger()
+        if group:
+            page = self.stack.currentWidget()
+            if isinstance(page, Grouped):
+                page.go_to(group)
+
+    def _notice(self, text: str, action: str = "") -> None:
+        """In the chat, where it has its place, or below the page that is shown instead."""
+        if self.stack.currentWidget() is self._made.get(CHATS):
+            self.chat.notice(text, action)
+        else:
+            self.notices.add(text, action)
+
+    def tell_of_failure(self, text: str) -> None:
+        """An error that nobody caught."""
+        self._notice(text, "report")
 
     def _settings_changed(self, settings: Settings) -> None:
         self._theme.apply(settings)

@@ -57,10 +57,12 @@ class Session(QObject):
     engine_changed = Signal()
     numbers_changed = Signal()
     noticed = Signal(str)
+    offered = Signal(str, str)  # the same with the name of an action that helps, see action_asked
     problem_changed = Signal(object)  # Problem | None
     given_back = Signal(str)  # a message that could not be taken
     settings_changed = Signal(object)  # Settings
     page_asked = Signal(str)  # the name of a page
+    action_asked = Signal(str)  # one of app.shortcuts, "settings:<group>", or "save_settings"
     _store_news = Signal()  # comes from the thread that writes
 
     def __init__(
@@ -73,7 +75,7 @@ class Session(QObject):
         super().__init__(parent)
         self._settings_file = settings_file
         self.bridge = EngineBridge(self._take, engine_command, self)
-        self.server = BackgroundServer(self.bridge.client, lambda: self.settings, self.noticed.emit)
+        self.server = BackgroundServer(self.bridge.client, lambda: self.settings, self._server_says)
         self.bridge.also = self.server.receive
         self.history = BackgroundHistory(SpeedHistory(self.noticed.emit))
         self.store = ChatStore(_chats_path(), self._store_news.emit)
@@ -107,7 +109,8 @@ class Session(QObject):
         path = self.settings.model
         starter = starter_path()
         if path is not None and not Path(path).is_file() and starter is not None:
-            self.noticed.emit(f"{Path(path).name} is not there any more; the starter answers instead.")
+            gone = f"{Path(path).name} is not there any more; the starter answers instead."
+            self.offered.emit(gone, "models")
             path = None
         path = path or (str(starter) if starter is not None else None)
         if path is not None:
@@ -165,10 +168,19 @@ class Session(QObject):
 
     def _keep(self, settings: Settings) -> None:
         self.settings_changed.emit(settings)
+        self.save_settings()
+
+    def save_settings(self) -> None:
+        """Write them as they are; that this failed is a notice."""
         try:
-            self._settings_file.save(settings)
+            self._settings_file.save(self.settings)
         except OSError as error:
-            self.noticed.emit(f"The settings could not be saved: {error.strerror or error}.")
+            why = f"The settings could not be saved: {error.strerror or error}."
+            self.offered.emit(why, "save_settings")
+
+    def _server_says(self, text: str) -> None:
+        """From whatever thread."""
+        self.offered.emit(text, "settings:server")
 
     def _cannot_start(self, error: OSError) -> None:
         self.problem_changed.emit(Problem(f"The engine cannot be started: {error}", "", ("restart",)))
@@ -241,8 +253,11 @@ class _Relay:
     def numbers_changed(self) -> None:
         self._session.numbers_changed.emit()
 
-    def notice(self, text: str) -> None:
-        self._session.noticed.emit(text)
+    def notice(self, text: str, action: str = "") -> None:
+        if action:
+            self._session.offered.emit(text, action)
+        else:
+            self._session.noticed.emit(text)
 
     def problem(self, problem: Problem | None) -> None:
         self._session.problem_changed.emit(problem)

@@ -17,8 +17,9 @@ class Chat(Struct, kw_only=True, omit_defaults=True, eq=False):
 
     ``system_prompt`` and ``sampling`` hold for this chat instead of the settings (None, or values
     left out); ``preset`` names where the sampling came from. ``folder`` is "" for none. ``draft`` is
-    what stands in the composer. ``leaf`` is the id of the last message shown. Times are Unix seconds;
-    ``deleted_at`` is set while a deletion can be taken back.
+    what stands in the composer. ``leaf`` is the id of the last message shown; ``place`` is where its
+    reader was, a message's id and how many pixels of it were above the view, None at the end. Times are
+    Unix seconds; ``deleted_at`` is set while a deletion can be taken back.
     """
 
     id: int = msgspec.field(default_factory=new_id)
@@ -31,6 +32,7 @@ class Chat(Struct, kw_only=True, omit_defaults=True, eq=False):
     folder: str = ""
     draft: str = ""
     leaf: int | None = None
+    place: tuple[int, int] | None = None
     created_at: float = msgspec.field(default_factory=time.time)
     updated_at: float = msgspec.field(default_factory=time.time)
     deleted_at: float | None = None

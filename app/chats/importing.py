@@ -122,6 +122,7 @@ def _with_new_ids(chat: Chat, messages: list[Message], leaf: int | None) -> Impo
             interrupt(message)
     chat.id = new_id()
     chat.leaf = ids.get(leaf) if leaf is not None else None
+    chat.place = None
     chat.deleted_at = None
     chat.draft = clean_text(chat.draft)
     chat.title = one_line(chat.title)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from app.chats.archive import Snapshot
 from app.chats.chat import Chat
 from app.chats.chat_file import ChatFile, StoreNews
 from app.chats.conversation import Conversation
@@ -189,6 +190,7 @@ class ChatStore:
             title=one_line(f"{chat.label} (copy)"),
             pinned=False,
             draft="",
+            place=None,
             created_at=now,
             updated_at=now,
         )
@@ -196,6 +198,18 @@ class ChatStore:
         copy.leaf = ids.get(source.leaf.id) if source.leaf is not None else None
         self.add(copy, Conversation(messages, leaf=copy.leaf, started_at=copy.created_at))
         return copy
+
+    def snapshot(self) -> Snapshot:
+        """All chats but the deleted as they are now, to be read on another thread."""
+        held = {id: conversation.everything for id, conversation in self._held.items()}
+        return Snapshot(
+            [msgspec.structs.replace(chat) for chat in self.chats()],
+            {
+                id: [msgspec.structs.replace(message, pieces=list(message.pieces)) for message in messages]
+                for id, messages in held.items()
+            },
+            self._read_messages,
+        )
 
     # ---- presets
 

@@ -345,7 +345,7 @@ def test_the_next_start_shows_the_same_chats(
 def test_export(window: MainWindow, qtbot: QtBot, tmp_path: Path, kind: str) -> None:
     say(window, qtbot, "tell me")
     path = tmp_path / "chat.out"
-    window.chat._sidebar_control.export(id_of(window, "tell me"), path, kind)  # type: ignore[arg-type]
+    window.chat.files.export(id_of(window, "tell me"), path, kind)  # type: ignore[arg-type]
     assert path.read_text(encoding="utf-8").count("tell me") >= 2
     assert any(str(path) in notice for notice in window.chat.notices())
 
@@ -353,14 +353,14 @@ def test_export(window: MainWindow, qtbot: QtBot, tmp_path: Path, kind: str) -> 
 def test_what_was_exported_is_imported_again(window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:
     say(window, qtbot, "tell me")
     path = tmp_path / "chat.json"
-    window.chat._sidebar_control.export(id_of(window, "tell me"), path, "json")
+    window.chat.files.export(id_of(window, "tell me"), path, "json")
     window.session.controller.new_chat()
-    window.chat._sidebar_control.import_file(path)
+    window.chat.files.import_file(path)
     qtbot.waitUntil(lambda: titles(window) == ["# Today", "tell me", "tell me"], timeout=WAIT)
     assert texts(window) == ["tell me", "tell me"]
     assert "1 chat was imported." in window.chat.notices()
     path.write_text("no chats here")
-    window.chat._sidebar_control.import_file(path)
+    window.chat.files.import_file(path)
     qtbot.waitUntil(lambda: window.chat.messages.problem_card() is not None, timeout=WAIT)
 
 

@@ -109,7 +109,7 @@ class View:
     def numbers_changed(self) -> None:
         self.numbers += 1
 
-    def notice(self, text: str) -> None:
+    def notice(self, text: str, action: str = "") -> None:
         self.notices.append(text)
 
     def problem(self, problem: Problem | None) -> None:

@@ -82,6 +82,13 @@ class ChatKeeping:
         else:
             self._store.new_draft = text
 
+    def set_place(self, chat_id: int, place: tuple[int, int] | None) -> None:
+        """Where its reader is, see Chat."""
+        chat = self._store.get(chat_id)
+        if chat is not None and chat.place != place:
+            chat.place = place
+            self._store.keep_soon(chat)
+
     # ---- the list
 
     def rename(self, chat_id: int, title: str) -> None:
@@ -174,13 +181,27 @@ class ChatKeeping:
 
     def take_imported(self, imported: Sequence[ImportedChat]) -> int:
         """Add what app.chats.importing.read_chats_file has read, and show the first of it."""
+        self.add_imported(imported)
+        self.show_imported(imported)
+        return len(imported)
+
+    def without_known(self, imported: Sequence[ImportedChat]) -> list[ImportedChat]:
+        """Of an archive those that are not in the list as they are there. A chat on its own is always
+        wanted, be it as a copy."""
+        here = {(chat.created_at, chat.updated_at) for chat in self._store.chats()}
+        known = [(one.chat.created_at, one.chat.updated_at) in here for one in imported]
+        return [one for one, is_here in zip(imported, known, strict=True) if not is_here or len(known) == 1]
+
+    def add_imported(self, imported: Sequence[ImportedChat]) -> None:
+        """A part of them; ``show_imported`` tells once all are there."""
         for one in imported:
             conversation = Conversation(one.messages, leaf=one.chat.leaf, started_at=one.chat.created_at)
             self._store.add(one.chat, conversation)
+
+    def show_imported(self, imported: Sequence[ImportedChat]) -> None:
         if imported:
             self._view.chats_changed()
             self.open(imported[0].chat.id)
-        return len(imported)
 
     # ---- how the chat that is shown is answered
 

@@ -13,6 +13,7 @@ from app.chats.database import FoundText
 from app.chats.message import Message
 from app.protocol import Piece
 from ui import theme as measures
+from ui.chat.chat_files import ChatFiles
 from ui.chat.chat_header import ChatHeader
 from ui.chat.composer import Composer, local_files
 from ui.chat.drafts_control import DraftsControl
@@ -33,8 +34,8 @@ from ui.speed.speed_split import SpeedSplit
 from ui.speed.status_strip import StatusStrip
 from ui.theme import Theme
 from ui.widgets.cards import ProblemCard
-from ui.widgets.notices import Notices
 from ui.widgets.layouts import nested
+from ui.widgets.notices import Notices
 from ui.widgets.undo_line import UndoLine
 
 _MARGIN = 16
@@ -47,7 +48,6 @@ class ChatPage(QWidget):
         self._theme = theme
         self._session = session
         self.controller = session.controller
-        self._places: dict[int, Place] = {}
         self._shown = session.controller.chat.id
         self.setAcceptDrops(True)
         self._build()
@@ -56,7 +56,8 @@ class ChatPage(QWidget):
         )
         self._drafts_control = DraftsControl(session, self.header, self.messages, self.legend)
         self._options = OptionsControl(theme, session, self.header, self.main)
-        self._sidebar_control = SidebarControl(session, self.sidebar, self)
+        self.files = ChatFiles(session, self)
+        self._sidebar_control = SidebarControl(session, self.sidebar, self.files, self)
         self._listen()
         self._replaced()
 
@@ -109,6 +110,7 @@ class ChatPage(QWidget):
         self.legend = Legend(self._theme, self.main)
         self.undo = UndoLine(self._theme, self.main)
         self._notices = Notices(self._theme, self.main)
+        self._notices.chosen.connect(self._session.action_asked)
         for widget in (self.undo, self.legend, self._notices):
             self._below.addWidget(widget)
         self._below.addWidget(self.composer)
@@ -149,7 +151,6 @@ class ChatPage(QWidget):
         session.chats_changed.connect(self._show_title)
         session.engine_changed.connect(self._engine_changed)
         session.numbers_changed.connect(self._numbers_changed)
-        session.noticed.connect(self._notices.add)
         session.problem_changed.connect(self.problem)
         session.given_back.connect(self.composer.give_back)
 
@@ -159,8 +160,9 @@ class ChatPage(QWidget):
 
     def closeEvent(self, event: QCloseEvent) -> None:
         self._options.flush()
+        self._keep_place()
         self.sidebar.close_search()
-        self._sidebar_control.close()
+        self.files.close()
         super().closeEvent(event)
 
     # ---- what a person does
@@ -181,8 +183,11 @@ class ChatPage(QWidget):
                 self.picker.open_file()
             case "save":
                 self._session.store.retry()
+            case "dismiss":
+                self.problem(None)
             case _:
                 self.problem(None)
+                self._session.action_asked.emit(action)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_PageUp, Qt.Key.Key_PageDown):
@@ -288,15 +293,12 @@ class ChatPage(QWidget):
 
     def _replaced(self) -> None:
         """Another chat is shown, where its reader was last, or much of this one has changed."""
-        place = self.messages.place()
-        if place is not None:
-            self._places[self._shown] = place
-        else:
-            self._places.pop(self._shown, None)
+        self._keep_place()
         chat = self.controller.chat
         self._shown = chat.id
         self._message_control.leave()
-        self.messages.show_messages(self.controller.conversation.messages, self._places.get(chat.id))
+        place = Place(*chat.place) if chat.place is not None else None
+        self.messages.show_messages(self.controller.conversation.messages, place)
         self._notices.clear()
         if self.composer.text() != chat.draft:
             self.composer.set_text(chat.draft)
@@ -306,6 +308,11 @@ class ChatPage(QWidget):
         self._engine_changed()
         if not self.sidebar.has_focus:
             self.composer.setFocus()
+
+    def _keep_place(self) -> None:
+        place = self.messages.place()
+        where = (place.message, place.offset) if place is not None else None
+        self.controller.chats.set_place(self._shown, where)
 
     def _chat_changed(self, chat: Chat) -> None:
         if chat is self.controller.chat:
@@ -326,6 +333,10 @@ class ChatPage(QWidget):
     def _numbers_changed(self) -> None:
         controller = self.controller
         self.strip.show_numbers(controller.numbers, controller.settings, controller.state, controller.busy)
+
+    def notice(self, text: str, action: str = "") -> None:
+        """A line above the composer, until it is dismissed or another chat is shown."""
+        self._notices.add(text, action)
 
     def notices(self) -> tuple[str, ...]:
         """What is said above the composer."""

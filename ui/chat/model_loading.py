@@ -100,7 +100,7 @@ class ModelLoading:
         if path is not None:
             self.load(path)
         if plain:
-            self._view.notice("The engine starts with drafting off; settings turn it on again.")
+            self._view.notice("The engine starts with drafting off; settings turn it on again.", "settings")
 
     def apply(self, settings: Settings, *, later: bool) -> None:
         """Where the model must be loaded again for them, that is done at once, or ``later``: before the
@@ -161,7 +161,7 @@ class ModelLoading:
             self.state = EngineState(phase="loading", wanted=self.state.wanted)
             self._load_id = None  # its load has an id of its own
             if event.message != self.told:
-                self._view.notice(f"{event.message} It was started again.")
+                self._view.notice(f"{event.message} It was started again.", "logs")
         elif event.restarted:
             if self.state.phase not in ("failed", "no_model"):
                 self._give_up(event.message)

@@ -37,6 +37,7 @@ class Sidebar(QFrame):
 
     found = Signal(object)
     import_asked = Signal()
+    export_asked = Signal(str)  # of all chats: "json" or "markdown"
     undo_asked = Signal()
 
     def __init__(self, theme: Theme, search: Search, parent: QWidget | None = None) -> None:
@@ -61,6 +62,10 @@ class Sidebar(QFrame):
         self.more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         menu = QMenu(self.more)
         menu.addAction("Import chats…").triggered.connect(self.import_asked)
+        menu.addSeparator()
+        for kind, words in (("json", "JSON"), ("markdown", "Markdown")):
+            action = menu.addAction(f"Export all chats as {words}…")
+            action.triggered.connect(lambda _=False, kind=kind: self.export_asked.emit(kind))
         self.more.setMenu(menu)
         self.list = ChatList(theme, self)
         self.results = FoundList(theme, self._title_of, self)

@@ -14,7 +14,7 @@ from app.protocol import Piece
 
 class Problem(Struct, frozen=True):
     """Something a person should know of and can act on. ``actions`` name what is offered:
-    retry, restart, restart_plain, reload, choose, save."""
+    retry, restart, restart_plain, reload, choose, save, or one of the window's."""
 
     what: str
     kept: str = ""
@@ -49,7 +49,8 @@ class View(Protocol):
 
     def numbers_changed(self) -> None: ...
 
-    def notice(self, text: str) -> None: ...
+    def notice(self, text: str, action: str = "") -> None:
+        """A line to read once; ``action`` names what helps, see Session.action_asked."""
 
     def problem(self, problem: Problem | None) -> None: ...
 

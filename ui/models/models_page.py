@@ -31,7 +31,7 @@ from ui.widgets.layouts import nested
 from ui.widgets.quiet_button import QuietButton
 
 _MARGIN = 24
-_CHATS, _SETTINGS = "Chats", "Settings"
+_CHATS, _TOKEN = "Chats", "settings:storage"
 
 
 class ModelsPage(QWidget):
@@ -133,7 +133,7 @@ class ModelsPage(QWidget):
     def _listen(self) -> None:
         for shelf in (self.ready, self.suggested, self.found):
             shelf.chat_asked.connect(self._chat)
-            shelf.token_asked.connect(lambda: self._session.page_asked.emit(_SETTINGS))
+            shelf.token_asked.connect(lambda: self._session.action_asked.emit(_TOKEN))
         for here in (self.ready, self.others):
             here.noticed.connect(self.notice)
             here.changed.connect(self.refresh)
@@ -224,7 +224,7 @@ class ModelsPage(QWidget):
     def notice(self, text: str) -> None:
         """A line above the groups, until it is dismissed or another takes its place."""
         self._drop_notice()
-        line = self._notice = NoticeLine(self._theme, text, self)
+        line = self._notice = NoticeLine(self._theme, text, parent=self)
         line.dismissed.connect(self._drop_notice)
         self._above.addWidget(line)
 

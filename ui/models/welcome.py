@@ -26,7 +26,7 @@ from ui.theme import Theme
 from ui.widgets.elided_label import ElidedLabel
 
 _STEPS = 1000
-_CHATS, _MODELS, _SETTINGS = "Chats", "Models", "Settings"
+_CHATS, _MODELS, _TOKEN = "Chats", "Models", "settings:storage"
 
 
 class Welcome(QWidget):
@@ -69,7 +69,7 @@ class Welcome(QWidget):
         for key in self._found:
             row = WelcomeRow(self._theme, self._view(key), self)
             row.acted.connect(self._act)
-            row.trouble.token_asked.connect(lambda: self._session.page_asked.emit(_SETTINGS))
+            row.trouble.token_asked.connect(lambda: self._session.action_asked.emit(_TOKEN))
             self._column.insertWidget(self._column.count() - 1, row)
             self.rows[key] = row
         self.setVisible(bool(found))

@@ -21,7 +21,7 @@ from ui.settings.hub_token_row import HubTokenRow
 from ui.settings.past_acceptance import PastAcceptance
 from ui.settings.setting_row import SettingRow
 from ui.settings.settings_form import SettingsForm
-from ui.settings.storage_rows import DiskUseRow, PlaceRow
+from ui.settings.storage_rows import ChatsRow, DiskUseRow, PlaceRow
 from ui.theme import MEASURE, Theme
 from ui.widgets.cards import NoticeLine
 from ui.widgets.search_field import SearchField
@@ -53,6 +53,10 @@ class SettingsPage(QWidget):
         self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.search.selectAll()
 
+    def go_to(self, group: str) -> None:
+        self.search.clear()
+        self.form.go_to(group)
+
     # ---- building
 
     def _build(self) -> None:
@@ -83,7 +87,12 @@ class SettingsPage(QWidget):
             self,
             first={"engine": [lambda parent: EngineRow(theme, session, parent)]},
             last={
-                "storage": [self._token_row, *map(self._place_row, _PLACES), self._disk_use_row],
+                "storage": [
+                    self._token_row,
+                    self._chats_row,
+                    *map(self._place_row, _PLACES),
+                    self._disk_use_row,
+                ],
                 "all": [self._exchange_row],
             },
         )
@@ -112,6 +121,11 @@ class SettingsPage(QWidget):
 
     def _place_row(self, title: str) -> Callable[[QWidget], SettingRow]:
         return lambda parent: PlaceRow(self._theme, title, _PLACES[title](), parent)
+
+    def _chats_row(self, parent: QWidget) -> SettingRow:
+        self.chats = ChatsRow(self._theme, parent)
+        self.chats.asked.connect(self._session.action_asked)
+        return self.chats
 
     def _disk_use_row(self, parent: QWidget) -> SettingRow:
         self.disk_use = DiskUseRow(self._theme, self._session.models_folder, parent)
@@ -172,7 +186,7 @@ class SettingsPage(QWidget):
         """Something to read once."""
         if self.told is not None:
             self._drop_told()
-        self.told = NoticeLine(self._theme, text, self)
+        self.told = NoticeLine(self._theme, text, parent=self)
         self.told.dismissed.connect(self._drop_told)
         self._below.addWidget(self.told)
 

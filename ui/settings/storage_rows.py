@@ -8,7 +8,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QPushButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QWidget
 
 from app.declaration import Declared
 from app.storage import storage_use
@@ -30,6 +30,43 @@ class PlaceRow(SettingRow):
         button = QPushButton("Open folder", parent)
         button.clicked.connect(lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(self.folder))))
         return Editor(button, lambda _: None)
+
+
+class ChatsRow(SettingRow):
+    """All chats to and from a file; ``asked`` carries the name of a window's action."""
+
+    asked = Signal(str)
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        words = Declared(
+            "all_chats",
+            "All chats",
+            "One file with every chat, as a copy or for another machine. JSON can be imported again, with "
+            "all versions of each answer; Markdown is for reading.",
+            group="storage",
+        )
+        super().__init__(theme, words, self._buttons, keywords="backup export import chats", parent=parent)
+
+    def _buttons(self, parent: QWidget) -> Editor:
+        widget = QWidget(parent)
+        self.take = QPushButton("Import…", widget)
+        self.take.setAccessibleName("Import chats")
+        self.take.setToolTip("Take chats from a file: an export of Slipstream, or ChatGPT's.")
+        self.take.clicked.connect(lambda: self.asked.emit("import_chats"))
+        self.write = QPushButton("Export", widget)
+        self.write.setProperty("look", "menu")
+        self.write.setAccessibleName("Export all chats")
+        self.write.setToolTip("Write all chats into one file.")
+        menu = QMenu(self.write)
+        for name, text in (("export_chats", "JSON…"), ("export_chats_markdown", "Markdown…")):
+            menu.addAction(text).triggered.connect(lambda _=False, name=name: self.asked.emit(name))
+        self.write.setMenu(menu)
+        row = QHBoxLayout(widget)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(4)
+        row.addWidget(self.take)
+        row.addWidget(self.write)
+        return Editor(widget, lambda _: None)
 
 
 class DiskUseRow(SettingRow):

@@ -11,3 +11,11 @@ class Searchable(Protocol):
 
     def start_search(self) -> None:
         """Put the focus where the search is typed."""
+
+
+@runtime_checkable
+class Grouped(Protocol):
+    """A page with named groups."""
+
+    def go_to(self, group: str) -> None:
+        """Bring a group to the top."""

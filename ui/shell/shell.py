@@ -153,8 +153,9 @@ class Shell(QObject):
         when = ""
         if last.started_at > 0:
             when = f", begun {datetime.fromtimestamp(last.started_at):%d %B at %H:%M},"
-        self._session.noticed.emit(
-            f"The last run of Slipstream{when} did not end properly. Your chats and settings are kept."
+        self._session.offered.emit(
+            f"The last run of Slipstream{when} did not end properly. Your chats and settings are kept.",
+            "report",
         )
 
     def _tell(self, title: str, text: str) -> None:

@@ -20,6 +20,15 @@ ACTIONS = {
     "restart_plain": "Restart with drafting off",
     "choose": "Choose a model…",
     "save": "Save again",
+    "save_settings": "Try again",
+    "import_chats": "Choose another file…",
+    "export_chats": "Try again",
+    "export_chats_markdown": "Try again",
+    "settings": "Open settings",
+    "settings:server": "Open settings",
+    "models": "Open Models",
+    "logs": "Show logs",
+    "report": "Copy diagnostic report",
 }
 
 
@@ -63,19 +72,25 @@ class ProblemCard(QFrame):
 
 
 class NoticeLine(QFrame):
-    """A line that may be read once and put away."""
+    """A line that may be read once and put away. ``button`` does what helps, where ``action`` names it."""
 
     dismissed = Signal()
 
-    def __init__(self, theme: Theme, text: str, parent: QWidget | None = None) -> None:
+    def __init__(self, theme: Theme, text: str, action: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("notice")
         self.text = text
+        self.action = action
+        self.button: QPushButton | None = None
         row = QHBoxLayout(self)
         row.setContentsMargins(12, 4, 4, 4)
         label = _wrapping(visible(text), self)
         label.setAccessibleName(text)
         row.addWidget(label, 1)
+        if action:
+            self.button = QPushButton(ACTIONS[action], self)
+            self.button.setAccessibleDescription(text)
+            row.addWidget(self.button)
         self._close = QuietButton(theme, "close", "", self)
         self._close.setAccessibleName("Dismiss notice")
         self._close.setToolTip("Dismiss")

@@ -1,0 +1,110 @@
+"""Lines to read once: where they are shown, and what they offer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from tests.ui.chats import WAIT, ready
+from tests.ui.conftest import MakeWindow
+from ui.main_window import CHATS, MODELS, SETTINGS, MainWindow
+from ui.settings.settings_page import SettingsPage
+from ui.widgets.cards import ACTIONS
+from ui.widgets.notices import Notices
+
+
+@pytest.fixture
+def window(make_window: MakeWindow, qtbot: QtBot) -> MainWindow:
+    window = make_window()
+    ready(window, qtbot)
+    return window
+
+
+def choose(notices: Notices, text: str) -> None:
+    """Press the button of the line with these words."""
+    [line] = [line for line in notices.lines() if text in line.text]
+    assert line.button is not None and line.button.accessibleDescription() == line.text
+    line.button.click()
+
+
+def test_settings_that_could_not_be_saved_are_saved_again(
+    window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window.show_page(SETTINGS)
+    file = window.session._settings_file
+    saved = type(file).save
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(type(file), "save", full)
+    page = window.page(SETTINGS)
+    assert isinstance(page, SettingsPage)
+    window._zoom(120)
+    assert window.notices.texts() == ("The settings could not be saved: No space left on device.",)
+    assert window.notices.isVisible()  # where the person is
+    choose(window.notices, "could not be saved")
+    assert len(window.notices.texts()) == 1  # it failed again
+    monkeypatch.setattr(type(file), "save", saved)
+    choose(window.notices, "could not be saved")
+    assert window.notices.texts() == () and window.notices.isHidden()
+    assert file.load().zoom == 120
+
+
+def test_what_was_said_on_another_page_comes_along_to_the_chat(window: MainWindow) -> None:
+    window.show_page(MODELS)
+    window.shell.copy_report()
+    assert "clipboard" in window.notices.texts()[0] and window.chat.notices() == ()
+    window.show_page(CHATS)
+    assert window.notices.texts() == () and "clipboard" in window.chat.notices()[0]
+    window.session.noticed.emit("Something else.")
+    assert window.chat.notices()[-1] == "Something else." and window.notices.texts() == ()
+
+
+def test_a_server_that_cannot_start_leads_to_its_settings(
+    window: MainWindow, qtbot: QtBot, unused_port: int
+) -> None:
+    import socket
+
+    from msgspec.structs import replace
+
+    with socket.create_server(("127.0.0.1", unused_port)):
+        window.session.apply(replace(window.session.settings, server=True, server_port=unused_port))
+        qtbot.waitUntil(
+            lambda: any("local server is not running" in text for text in window.chat.notices()), timeout=WAIT
+        )
+        choose(window.chat._notices, "local server is not running")
+    assert window.shown == SETTINGS
+    page = window.page(SETTINGS)
+    assert isinstance(page, SettingsPage)
+    section = page.form.sections["server"]
+    area = page.form.area
+    top = section.mapTo(area.viewport(), section.rect().topLeft()).y()
+    assert top == 0 or area.verticalScrollBar().value() == area.verticalScrollBar().maximum()
+    window.session.apply(replace(window.session.settings, server=False))
+
+
+@pytest.fixture
+def unused_port() -> int:
+    import socket
+
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def test_an_error_that_nobody_caught_offers_the_report(window: MainWindow) -> None:
+    QApplication.clipboard().clear()
+    window.tell_of_failure("Something went wrong inside Slipstream (ValueError).")
+    choose(window.chat._notices, "ValueError")
+    assert "Slipstream" in QApplication.clipboard().text()
+
+
+def test_every_action_that_a_notice_or_card_names_is_there(window: MainWindow, tmp_path: Path) -> None:
+    """Those of cards are done by the chat page, the others by the window."""
+    of_cards = {"retry", "continue", "reload", "restart", "restart_plain", "choose", "save"}
+    for name in set(ACTIONS) - of_cards - {"save_settings"}:
+        assert window.actions_[name.partition(":")[0]].isEnabled()
