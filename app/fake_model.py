@@ -82,6 +82,7 @@ class FakeModel:
         self.n_ctx = script.n_ctx
         self._options = request.options
         self._replies: Iterator[FakeReply] = itertools.cycle(script.replies)
+        self._asked = script.asked
         self._stop = threading.Event()
         self._ids: dict[str, int] = {}
         self._texts: dict[int, str] = {}
@@ -136,11 +137,12 @@ class FakeModel:
 
     def prepare(self, request: Generate) -> Prepared:
         prompt = request.messages[-1].content if request.prompt is None else request.prompt
-        reply = next(self._replies)
-        pieces = reply.pieces or cut(self._said(reply.text, request).replace("{prompt}", prompt))
+        reply = self._asked.get(prompt) or next(self._replies)
+        said = self._said(reply.text, request).replace("{prompt}", prompt)
+        pieces = reply.pieces or (split(said) if reply.bytewise else cut(said))
         lines = [self._id(piece) for piece in pieces] + [_END]
-        said = [f"<{m.role}>{m.content}</>" for m in request.messages] or [prompt]
-        tokens = [self._id(piece) for text in said for piece in cut(text)]
+        turns = [f"<{m.role}>{m.content}</>" for m in request.messages] or [prompt]
+        tokens = [self._id(piece) for text in turns for piece in cut(text)]
         if (begun := request.begun) is not None:
             tokens += [self._id(piece) for piece in cut(f"<assistant>{begun.reasoning}{begun.text}")]
         self._next = Part(self, reply, lines, len(tokens))
@@ -287,6 +289,11 @@ class _Prompter:
 def cut(text: str) -> list[str]:
     """Text as tokens of about four characters, each with the white space before it."""
     return _PIECE.findall(text)
+
+
+def split(text: str) -> list[str]:
+    """Text as tokens of one byte, which is half a character at times."""
+    return [bytes([byte]).decode("utf-8", "surrogateescape") for byte in text.encode()]
 
 
 def crash(how: Crash) -> None:
