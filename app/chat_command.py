@@ -50,7 +50,7 @@ def run_chat(options: argparse.Namespace) -> int:
     model = model_path(options.model)
     settings = SettingsFile().load()
     engine_options = msgspec.structs.replace(
-        settings.engine_options(str(model)), n_threads=options.threads or settings.n_threads
+        settings.engine_options(str(model)), n_threads=options.threads or settings.n_threads, n_parallel=1
     )
     if options.no_learn:
         engine_options = msgspec.structs.replace(engine_options, answers_folder=None)

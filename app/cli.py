@@ -15,6 +15,7 @@ from app.spec import parse_spec, spec_help
 
 USAGE_ERROR = 2
 INTERRUPTED = 130  # what shells expect after Ctrl+C
+_API_KEY = "what clients must send; or SLIPSTREAM_API_KEY (default: the one kept in the settings, if any)"
 _DRAFT_MODEL = "a drafter: a small GGUF with the same vocabulary, or an EAGLE-3, MTP, DFlash or DSpark file"
 
 
@@ -71,6 +72,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from app.forget_command import run_forget
 
             return run_forget()
+        if options.command == "desktop-entry":
+            from app.desktop_command import run_desktop_entry
+
+            return run_desktop_entry(options)
     except UsageError as error:
         print(f"slipstream: {error}", file=sys.stderr)
         return USAGE_ERROR
@@ -187,6 +192,15 @@ def _parser() -> argparse.ArgumentParser:
         help="delete what drafting has learned from your answers",
         description="Delete the token ids of earlier answers that drafting learned from, for all models.",
     )
+    entry = commands.add_parser(
+        "desktop-entry",
+        help="put Slipstream into the menu of your desktop, or take it out",
+        description="Put Slipstream into the menu of your Linux desktop, for you alone, or take it out. "
+        "Without an option: say whether it is there.",
+    )
+    which = entry.add_mutually_exclusive_group()
+    which.add_argument("--install", action="store_true", help="write the entry and its icon")
+    which.add_argument("--remove", action="store_true", help="delete them")
     return parser
 
 
@@ -288,7 +302,7 @@ def _add_serve(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
         metavar="ADDRESS",
         help="listen there, and not on this machine only; needs an API key; may be repeated",
     )
-    serve.add_argument("--api-key", metavar="KEY", help="what clients must send; or SLIPSTREAM_API_KEY")
+    serve.add_argument("--api-key", metavar="KEY", help=_API_KEY)
     serve.add_argument(
         "--allow-host", action="append", default=[], metavar="HOST:PORT", help="a further name of this server"
     )

@@ -8,14 +8,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from model_store.files import write_atomically
+from app.secret_file import forget_secret, masked, read_secret, write_secret
 
 _VARIABLES = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
-_SHOWN = 4
-
-
-class TokenProblem(Exception):
-    """The token cannot be kept; says why in a sentence for a person, without the token."""
+_WHAT = "token"
 
 
 def token_path() -> Path:
@@ -37,43 +33,16 @@ def described() -> str | None:
     """What can be shown of the token in use: its last characters. None where there is none."""
     variable = from_environment()
     if variable is not None:
-        return f"{_masked(os.environ[variable].strip())}, from {variable}"
-    token = _read()
-    return _masked(token) if token else None
+        return f"{masked(os.environ[variable].strip())}, from {variable}"
+    token = read_secret(token_path())
+    return masked(token) if token else None
 
 
 def save(token: str) -> None:
-    """Keep ``token`` in a file that only this person can read. Raises TokenProblem."""
-    token = token.strip()
-    if not token:
-        raise TokenProblem("The token is empty.")
-    if not token.isascii() or any(not character.isprintable() or character.isspace() for character in token):
-        raise TokenProblem("That is no token: it holds spaces or other characters that no token has.")
-    path = token_path()
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, token.encode("ascii"))  # with mode 0600 from its first byte on
-    except OSError as error:
-        raise TokenProblem(f"The token cannot be kept: {error.strerror or type(error).__name__}.") from error
+    """Keep ``token`` in a file that only this person can read. Raises SecretProblem."""
+    write_secret(token_path(), token, _WHAT)
 
 
 def forget() -> None:
-    """Delete the kept token; harmless where there is none. Raises TokenProblem."""
-    try:
-        token_path().unlink(missing_ok=True)
-    except OSError as error:
-        raise TokenProblem(
-            f"The token cannot be deleted: {error.strerror or type(error).__name__}."
-        ) from error
-
-
-def _read() -> str | None:
-    try:
-        return token_path().read_text(encoding="utf-8").strip() or None
-    except (OSError, ValueError):
-        return None
-
-
-def _masked(token: str) -> str:
-    """Enough to know which one it is, too little to use it."""
-    return f"••••{token[-_SHOWN:]}" if len(token) >= 4 * _SHOWN else "••••"
+    """Delete the kept token; harmless where there is none. Raises SecretProblem."""
+    forget_secret(token_path(), _WHAT)

@@ -9,6 +9,7 @@ from model_store.fit import Loading
 def loading(settings: Settings) -> Loading:
     return Loading(
         n_ctx=settings.n_ctx,
+        n_parallel=settings.n_parallel,
         n_batch=settings.n_batch,
         kv_type=settings.kv_type,
         flash_attention=settings.flash_attention != "off",

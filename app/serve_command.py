@@ -9,11 +9,13 @@ from dataclasses import replace
 
 import msgspec
 
+from app import api_key
 from app.chat_command import model_path
 from app.engine_client import EngineClient, Event
 from app.protocol import Loaded
 from app.server.application import application
 from app.server.host import Address, Host, HostError, listen
+from app.server.network import ALL, own_hosts
 from app.server.port import EnginePort
 from app.server.service import Service
 from app.server.shelf import Shelf
@@ -26,10 +28,12 @@ KEY_VARIABLE = "SLIPSTREAM_API_KEY"
 
 def serve_command(options: argparse.Namespace) -> int:
     """Serve until interrupted. Raises UsageError for a model that is not there."""
-    key = options.api_key or os.environ.get(KEY_VARIABLE) or None
+    key = options.api_key or os.environ.get(KEY_VARIABLE) or api_key.kept()
     address = Address(port=options.port, hosts=tuple(options.allow_host), origins=tuple(options.allow_origin))
     if options.host:
         address = replace(address, bind=tuple(options.host))
+        if set(ALL) & set(address.bind):
+            address = replace(address, hosts=(*address.hosts, *own_hosts(address.port)))
     if not address.is_local and key is None:
         note(f"to be reached from other machines it needs an API key: --api-key, or {KEY_VARIABLE}")
         return 2
@@ -48,9 +52,8 @@ def serve_command(options: argparse.Namespace) -> int:
     port = EnginePort(client, history.record)
     service = Service(
         port,
-        Shelf(lambda: settings, draft=draft, only=only, parallel=options.parallel),
+        Shelf(lambda: settings, draft=draft, only=only),
         lambda: settings,
-        parallel=options.parallel,
         queue=options.queue,
         idle_s=options.idle_unload * 60 or None,
     )
@@ -73,6 +76,8 @@ def serve_command(options: argparse.Namespace) -> int:
 
 def _settings(settings: Settings, options: argparse.Namespace) -> Settings:
     given = {
+        "server": True,
+        "server_parallel": options.parallel,
         "n_ctx": options.ctx,
         "n_threads": options.threads,
         "prompt_cache_mb": options.prompt_cache,

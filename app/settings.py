@@ -183,7 +183,8 @@ class Settings(Struct, kw_only=True):
         setting(
             "engine",
             "Keep in memory",
-            "Minutes without a message after which the model leaves memory; the next message loads it again.",
+            "Minutes without a message, also from other programs, after which the model leaves memory; the "
+            "next one loads it again.",
             ge=0,
             le=1440,
             least="Always",
@@ -469,6 +470,28 @@ class Settings(Struct, kw_only=True):
             le=65535,
         ),
     ] = 1337
+    server_access: Annotated[
+        Literal["local", "network"],
+        setting(
+            "server",
+            "Who may ask",
+            "Programs on this computer alone, or on other machines of the network as well, which need the "
+            "API key.",
+            choices={"local": "This computer", "network": "Network"},
+        ),
+    ] = "local"
+    server_parallel: Annotated[
+        int,
+        setting(
+            "server",
+            "Answers at once",
+            "So many requests are answered together; further ones wait. Each takes memory for a context of "
+            "its own. A chat that is alone is as fast as before, but exact verification is only for one.",
+            ge=1,
+            le=16,
+            reloads=True,
+        ),
+    ] = 1
     server_requests_per_minute: Annotated[
         int,
         setting(
@@ -544,6 +567,11 @@ class Settings(Struct, kw_only=True):
         """It is wanted off, but without it llama.cpp has no KV cache of 8 bits."""
         return self.kv_type == "q8_0" and self.flash_attention == "off"
 
+    @property
+    def n_parallel(self) -> int:
+        """Answers that the model gives at once: several only to other programs."""
+        return self.server_parallel if self.server else 1
+
     def engine_options(self, model_path: str) -> EngineOptions:
         return EngineOptions(
             n_ctx=self.n_ctx,
@@ -551,6 +579,7 @@ class Settings(Struct, kw_only=True):
             n_threads=self.n_threads,
             n_gpu_layers=self.n_gpu_layers,
             kv_type=self.kv_type,
+            n_parallel=self.n_parallel,
             prompt_cache_mb=self.prompt_cache_mb,
             flash_attention="auto" if self.needs_flash_attention else self.flash_attention,
             chat_template=self.chat_templates.get(model_path),

@@ -25,6 +25,7 @@ class IdleUnload(QObject):
         self._timer.timeout.connect(self._unload)
         session.engine_changed.connect(self.wait_again)
         session.settings_changed.connect(self.wait_again)
+        session.server_changed.connect(self.wait_again)  # it has answered, perhaps
 
     def wait_again(self) -> None:
         minutes = self._session.settings.idle_minutes

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 from PySide6.QtCore import QObject, Qt, Signal
 
-from app import paths
+from app import api_key, paths
 from app.chats.chat import Chat
 from app.chats.message import Message
 from app.chats.store import ChatStore
 from app.engine_client import WORKER_COMMAND, Event
 from app.local_models import models_folder
 from app.protocol import Device, Hello, Piece
-from app.server.background import BackgroundServer
+from app.server.background import BackgroundServer, Place
 from app.settings import Settings, SettingsFile
 from app.speed_history import BackgroundHistory, SpeedHistory
 from model_store.offline import set_offline
@@ -62,6 +62,7 @@ class Session(QObject):
     given_back = Signal(str)  # a message that could not be taken
     settings_changed = Signal(object)  # Settings
     page_asked = Signal(str)  # the name of a page
+    server_changed = Signal()  # also from the server's own thread
     action_asked = Signal(str)  # one of app.shortcuts, "settings:<group>", or "save_settings"
     _store_news = Signal()  # comes from the thread that writes
 
@@ -75,7 +76,9 @@ class Session(QObject):
         super().__init__(parent)
         self._settings_file = settings_file
         self.bridge = EngineBridge(self._take, engine_command, self)
-        self.server = BackgroundServer(self.bridge.client, lambda: self.settings, self._server_says)
+        self.server = BackgroundServer(
+            self.bridge.client, lambda: self.settings, self._server_says, self.server_changed.emit
+        )
         self.bridge.also = self.server.receive
         self.history = BackgroundHistory(SpeedHistory(self.noticed.emit))
         self.store = ChatStore(_chats_path(), self._store_news.emit)
@@ -143,8 +146,16 @@ class Session(QObject):
         self._switch_server(settings)
         self._keep(settings)
 
+    def use_api_key(self) -> None:
+        """Another one is kept now, or none."""
+        self._switch_server(self.settings)
+
     def _switch_server(self, settings: Settings) -> None:
-        self.server.switch(settings.server_port if settings.server else None)
+        if settings.server:
+            place = Place(settings.server_port, settings.server_access == "network", api_key.kept())
+            self.server.switch(place)
+        else:
+            self.server.switch(None)
 
     def choose_model(self, path: str) -> None:
         """Load a model with its drafter: the one that it is paired with goes before the settings'."""

@@ -25,7 +25,7 @@ Indexed = tuple[int, AnswerEvent]
 
 
 class Service:
-    """``queue`` requests may wait beside the ``parallel`` ones that are answered."""
+    """``queue`` requests may wait beside those that are answered."""
 
     def __init__(
         self,
@@ -33,25 +33,30 @@ class Service:
         shelf: Shelf,
         settings: Callable[[], Settings],
         *,
-        parallel: int,
         queue: int,
         idle_s: float | None = None,
+        on_answer: Callable[[], None] = lambda: None,
     ) -> None:
-        """``idle_s``: seconds without a request after which the model leaves memory; None: it stays."""
+        """``idle_s``: seconds without a request after which the model leaves memory; None: it stays.
+        ``on_answer`` is called after each answer that ended by itself."""
         self.port = port
         self.shelf = shelf
         self.settings = settings
         self.metrics = Metrics()
         self._rate = RateLimit()
-        self._parallel = parallel
         self._queue = queue
         self._idle_s = idle_s
+        self._on_answer = on_answer
         self._idle: asyncio.TimerHandle | None = None
         self._seconds = _ANSWER_S  # of an answer, lately
 
     @property
     def waiting(self) -> int:
         return max(0, self.port.busy - self._parallel)
+
+    @property
+    def _parallel(self) -> int:
+        return self.settings().n_parallel
 
     def admit(self, route: str, address: str | None) -> None:
         """Count a request before it is read. Raises ApiError where its client makes too many."""
@@ -104,6 +109,7 @@ class Service:
             async with self.port.answer(Embed(0, tuple(texts)), load) as events:
                 async for event in events:
                     if isinstance(event, Embedded):
+                        self._on_answer()
                         return event
             raise AssertionError("an answer without an end")
         finally:
@@ -113,6 +119,7 @@ class Service:
         async for event in stream:
             if isinstance(event, Done):
                 self.metrics.answer(route, event.stats)
+                self._on_answer()
             yield event
 
     def _admit(self, count: int) -> None:

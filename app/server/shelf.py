@@ -7,8 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
-
 from app.local_models import local_models, models_folder
 from app.protocol import Load
 from app.server.errors import ApiError
@@ -42,14 +40,12 @@ class Shelf:
         *,
         draft: str | None = None,
         only: Path | None = None,
-        parallel: int = 1,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """``draft``: a drafter for all of them, in place of the one that belongs to each. ``only``: one file
-        and no other. ``parallel``: answers at once."""
+        and no other."""
         self._settings = settings
         self._draft = draft
-        self._parallel = parallel
         self._only = only
         self._clock = clock
         self._read_at = -_FRESH_S
@@ -77,7 +73,6 @@ class Shelf:
     def load(self, model: Shelved) -> Load:
         """How it is put into memory."""
         options = self._settings().engine_options(model.path)
-        options = msgspec.structs.replace(options, n_parallel=self._parallel)
         return Load(request_id=0, model_path=model.path, draft_model_path=self._draft, options=options)
 
     def _read(self, *, force: bool = False) -> None:

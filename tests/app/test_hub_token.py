@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from app import hub_token
-from app.hub_token import TokenProblem
+from app.secret_file import SecretProblem
 
 TOKEN = "hf_abcdefghijklmnopqrstuvwxyz0123"
 
@@ -66,7 +66,7 @@ def test_the_place_is_the_librarys(variables: dict[str, str], monkeypatch: pytes
 
 @pytest.mark.parametrize("wrong", ["", "  ", "hf_a b", "hf_ä", "hf_a\nb", "hf_\u202eabc"])
 def test_what_is_no_token_is_refused(wrong: str) -> None:
-    with pytest.raises(TokenProblem):
+    with pytest.raises(SecretProblem):
         hub_token.save(wrong)
     assert not hub_token.token_path().exists()
 
@@ -81,7 +81,7 @@ def test_a_problem_says_why_without_the_token(monkeypatch: pytest.MonkeyPatch, t
     blocked = tmp_path / "file"
     blocked.write_text("")
     monkeypatch.setenv("HF_TOKEN_PATH", str(blocked / "token"))
-    with pytest.raises(TokenProblem) as caught:
+    with pytest.raises(SecretProblem) as caught:
         hub_token.save(TOKEN)
     assert TOKEN not in str(caught.value) and str(caught.value).endswith(".")
 

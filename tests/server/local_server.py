@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Self
 
 import openai
+from msgspec.structs import replace
 
 from app.engine_client import WORKER_COMMAND, EngineClient, Event
 from app.protocol import Done, ModelReport
@@ -40,11 +41,11 @@ class LocalServer:
         self.client = EngineClient(self._take, command=command)
         self.port = EnginePort(self.client, lambda model, done: self.done.append((model, done)))
         self.model = model.stem
+        settings = replace(settings, server=True, server_parallel=parallel)
         self.service = Service(
             self.port,
-            Shelf(lambda: settings, only=model, parallel=parallel),
+            Shelf(lambda: settings, only=model),
             lambda: settings,
-            parallel=parallel,
             queue=queue,
             idle_s=idle_s,
         )

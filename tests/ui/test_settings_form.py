@@ -62,6 +62,7 @@ def test_what_the_engine_is_loaded_with_is_declared_to_reload() -> None:
         "n_threads": 3,
         "n_batch": 64,
         "prompt_cache_mb": 0,
+        "server_parallel": 4,
         "n_gpu_layers": 0,
         "kv_type": "q8_0",
         "flash_attention": "off",
@@ -70,9 +71,9 @@ def test_what_the_engine_is_loaded_with_is_declared_to_reload() -> None:
     }
     assert {w.name for w in declarations(Settings).values() if w.reloads} == set(other)
     for name, value in other.items():
-        changed = Settings(**{name: value})  # type: ignore[arg-type]
+        changed = Settings(server=True, **{name: value})  # type: ignore[arg-type]
         if name != "draft_model":
-            assert changed.engine_options("m") != Settings().engine_options("m"), name
+            assert changed.engine_options("m") != Settings(server=True).engine_options("m"), name
 
 
 def test_ranges_come_from_the_declaration(theme: Theme, qtbot: QtBot) -> None:

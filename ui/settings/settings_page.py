@@ -10,23 +10,27 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLay
 
 from app import paths
 from app.chat_template import builtin_names
+from app.desktop_entry import has_menu
 from app.engine_client import Event
 from app.settings import GROUPS, Settings
 from ui.bidi import visible
 from ui.session import Session
+from ui.settings.api_key_row import ApiKeyRow
 from ui.settings.engine_row import EngineRow
 from ui.settings.exchange_row import ExchangeRow
 from ui.settings.group_list import GroupList
 from ui.settings.hub_token_row import HubTokenRow
+from ui.settings.menu_entry_row import MenuEntryRow
 from ui.settings.past_acceptance import PastAcceptance
+from ui.settings.server_row import ServerRow
 from ui.settings.setting_row import SettingRow
 from ui.settings.settings_form import SettingsForm
 from ui.settings.storage_rows import ChatsRow, DiskUseRow, PlaceRow
 from ui.theme import MEASURE, Theme
 from ui.widgets.cards import NoticeLine
+from ui.widgets.layouts import nested
 from ui.widgets.search_field import SearchField
 from ui.widgets.undo_line import UndoLine
-from ui.widgets.layouts import nested
 
 _WIDE_PX = 880
 _LEFT, _GAP = 16, 24
@@ -85,7 +89,10 @@ class SettingsPage(QWidget):
             session.models_folder(),
             builtin_names,
             self,
-            first={"engine": [lambda parent: EngineRow(theme, session, parent)]},
+            first={
+                "engine": [lambda parent: EngineRow(theme, session, parent)],
+                "server": [self._server_row],
+            },
             last={
                 "storage": [
                     self._token_row,
@@ -93,6 +100,8 @@ class SettingsPage(QWidget):
                     *map(self._place_row, _PLACES),
                     self._disk_use_row,
                 ],
+                "server": [self._key_row],
+                "window": [self._menu_row] if has_menu() else [],
                 "all": [self._exchange_row],
             },
         )
@@ -119,6 +128,16 @@ class SettingsPage(QWidget):
         self.token = HubTokenRow(self._theme, parent)
         return self.token
 
+    def _server_row(self, parent: QWidget) -> SettingRow:
+        self.server = ServerRow(self._theme, self._session, parent)
+        return self.server
+
+    def _key_row(self, parent: QWidget) -> SettingRow:
+        self.key = ApiKeyRow(self._theme, parent)
+        self.key.changed.connect(self._session.use_api_key)
+        self.key.changed.connect(self.server.show_state)
+        return self.key
+
     def _place_row(self, title: str) -> Callable[[QWidget], SettingRow]:
         return lambda parent: PlaceRow(self._theme, title, _PLACES[title](), parent)
 
@@ -130,6 +149,10 @@ class SettingsPage(QWidget):
     def _disk_use_row(self, parent: QWidget) -> SettingRow:
         self.disk_use = DiskUseRow(self._theme, self._session.models_folder, parent)
         return self.disk_use
+
+    def _menu_row(self, parent: QWidget) -> SettingRow:
+        self.menu_entry = MenuEntryRow(self._theme, parent)
+        return self.menu_entry
 
     def _exchange_row(self, parent: QWidget) -> SettingRow:
         self.exchange = ExchangeRow(self._theme, lambda: self.form.settings, parent)
@@ -246,6 +269,7 @@ class SettingsPage(QWidget):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self.token.show_state()
+        self.key.show_state()
         self.disk_use.count()
         self._past.ask()
 
