@@ -53,6 +53,7 @@ def gpu_layers(
         return GpuLayers(options.n_gpu_layers)
     loading = Loading(
         n_ctx=options.n_ctx,
+        n_parallel=options.n_parallel,
         n_batch=options.n_batch,
         kv_type=options.kv_type,
         flash_attention=options.flash_attention != "off",

@@ -38,9 +38,11 @@ _BEFORE: dict[Verdict, str] = {"fits": "Needs", "tight": "Tight: needs", "too_la
 
 
 class Loading(Struct, frozen=True, kw_only=True):
-    """How a model will be put into memory. ``n_ctx`` 0 stands for all that the model knows."""
+    """How a model will be put into memory. ``n_ctx`` 0 stands for all that the model knows; each of
+    ``n_parallel`` answers at once has so many."""
 
     n_ctx: int = 4096
+    n_parallel: int = 1
     n_batch: int = 512
     kv_type: KvType = "f16"
     flash_attention: bool = True
@@ -113,7 +115,7 @@ def target_need(
         tables=shape.n_vocab * _TOKEN_BYTES + _TABLES,
         cache=cache,
         # A state that keeps no snapshots is copied before each draft.
-        states=shape.state * _FLOAT * (1 + (snapshots or 1)),
+        states=shape.state * _FLOAT * (1 + (snapshots or 1)) * loading.n_parallel,
         compute=compute,
     )
 
@@ -127,7 +129,7 @@ def drafter_need(
     rows = batch = min(_HEAD_BATCH, loading.n_batch)
     cached = shape.kv
     if kind == "draft":
-        n_ctx, batch, rows = min(n_ctx, shape.n_ctx_train or n_ctx), loading.n_batch, 1
+        n_ctx, batch, rows = min(n_ctx, (shape.n_ctx_train or n_ctx) * loading.n_parallel), loading.n_batch, 1
     elif kind == "mtp":
         cached, batch, rows = shape.heads_kv, loading.n_batch, 1
     compute = _compute(shape, loading, n_ctx, batch, rows)
@@ -238,7 +240,7 @@ def _n_ctx(shape: MemoryShape, loading: Loading) -> int:
     """As many as asked for and known, rounded up as llama.cpp does."""
     known = shape.n_ctx_train or loading.n_ctx
     n_ctx = min(loading.n_ctx or known, known)
-    return -(-n_ctx // _CELLS) * _CELLS
+    return -(-n_ctx * loading.n_parallel // _CELLS) * _CELLS
 
 
 def _cache(values: int, n_ctx: int, loading: Loading) -> int:
