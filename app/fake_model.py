@@ -82,7 +82,7 @@ class FakeModel:
         self.n_ctx = script.n_ctx
         self._options = request.options
         self._replies: Iterator[FakeReply] = itertools.cycle(script.replies)
-        self._asked = script.asked
+        self._by_prompt = script.asked
         self._stop = threading.Event()
         self._ids: dict[str, int] = {}
         self._texts: dict[int, str] = {}
@@ -137,7 +137,7 @@ class FakeModel:
 
     def prepare(self, request: Generate) -> Prepared:
         prompt = request.messages[-1].content if request.prompt is None else request.prompt
-        reply = self._asked.get(prompt) or next(self._replies)
+        reply = self._by_prompt.get(prompt) or next(self._replies)
         said = self._said(reply.text, request).replace("{prompt}", prompt)
         pieces = reply.pieces or (split(said) if reply.bytewise else cut(said))
         lines = [self._id(piece) for piece in pieces] + [_END]
