@@ -76,10 +76,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from app.desktop_command import run_desktop_entry
 
             return run_desktop_entry(options)
-        if options.command == "desktop-entry":
-            from app.desktop_command import run_desktop_entry
-
-            return run_desktop_entry(options)
     except UsageError as error:
         print(f"slipstream: {error}", file=sys.stderr)
         return USAGE_ERROR
@@ -122,7 +118,9 @@ def _parser() -> argparse.ArgumentParser:
         help="open the window with a model file or a chat; an open window comes to the front",
         description="Open the window, or bring the one that is open to the front, and show something in it.",
     )
-    opening.add_argument("what", help="a GGUF file, or a link to a chat such as slipstream:chat/123")
+    opening.add_argument(
+        "what", nargs="?", help="a GGUF file, or a link to a chat such as slipstream:chat/123"
+    )
     chat = commands.add_parser(
         "chat",
         help="answer one prompt on the terminal",
@@ -196,15 +194,6 @@ def _parser() -> argparse.ArgumentParser:
         help="delete what drafting has learned from your answers",
         description="Delete the token ids of earlier answers that drafting learned from, for all models.",
     )
-    entry = commands.add_parser(
-        "desktop-entry",
-        help="put Slipstream into the menu of your desktop, or take it out",
-        description="Put Slipstream into the menu of your Linux desktop, for you alone, or take it out. "
-        "Without an option: say whether it is there.",
-    )
-    which = entry.add_mutually_exclusive_group()
-    which.add_argument("--install", action="store_true", help="write the entry and its icon")
-    which.add_argument("--remove", action="store_true", help="delete them")
     entry = commands.add_parser(
         "desktop-entry",
         help="put Slipstream into the menu of your desktop, or take it out",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import stat
 import subprocess
@@ -14,6 +15,7 @@ from app import desktop_entry
 from app.cli import main
 from app.desktop_entry import entry_path, entry_state, exec_word, icon_path, install_entry, remove_entry
 
+_DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
 pytestmark = pytest.mark.skipif(not desktop_entry.has_menu(), reason="no menu entries here")
 
 
@@ -50,6 +52,10 @@ def test_what_it_starts_is_this_program() -> None:
     assert Path(program).parent == Path(sys.executable).parent
     helped = subprocess.run([program, "open", "--help"], capture_output=True, text=True, timeout=120)
     assert helped.returncode == 0 and "slipstream:chat/" in helped.stdout
+    # A menu has nothing to open in it, and no terminal to complain on.
+    bare = {name: value for name, value in os.environ.items() if name not in _DISPLAYS}
+    alone = subprocess.run([program, command], capture_output=True, text=True, timeout=120, env=bare)
+    assert "there is no display" in alone.stderr and alone.returncode == 1
     assert entry["Icon"] == icon_path().stem
 
 
