@@ -2,7 +2,7 @@
 
 The worker's death is a normal event: requests in flight fail with a reason, a new worker starts and
 the model is loaded again. Only three deaths within five minutes stop that, so that a crash loop
-does not spin for ever; ``restart`` begins anew.
+does not spin for ever; ``restart`` begins anew, and so does a request (``ask``) five minutes later.
 """
 
 from __future__ import annotations
@@ -195,6 +195,7 @@ class EngineClient:
         """Send a request that is made already, but for its id. ``model`` is loaded before it, unless it
         is what will be in memory by then, whoever asked for it."""
         with self._lock:
+            self._try_again()
             if model is not None and self._model_by_then() != model.model_path:
                 self._request(msgspec.structs.replace(model, request_id=next(self._ids)))
             return self._request(msgspec.structs.replace(request, request_id=next(self._ids)))
@@ -206,6 +207,16 @@ class EngineClient:
                 self._send(Cancel(request_id))
 
     # ---- inside
+
+    def _try_again(self) -> None:
+        """Start a worker where the last of them died long ago; the caller holds the lock."""
+        if self._process is not None or self._closing or not self._deaths:
+            return
+        if self._clock() - self._deaths[-1] >= CRASH_WINDOW_S:
+            try:
+                self.restart()
+            except OSError as error:
+                log.error("a new worker cannot be started: %s", error)
 
     def _model_by_then(self) -> str | None:
         """The file that the next request will find in memory; the caller holds the lock."""

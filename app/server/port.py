@@ -37,6 +37,9 @@ class Client(Protocol):
 
     def cancel(self, request_id: int) -> None: ...
 
+    @property
+    def pid(self) -> int | None: ...
+
 
 class EnginePort:
     """Belongs to one event loop. Only ``receive`` may be called from elsewhere."""
@@ -66,6 +69,11 @@ class EnginePort:
     def busy(self) -> int:
         """Answers that are asked for and have not ended."""
         return len(self._answers)
+
+    @property
+    def alive(self) -> bool:
+        """There is an engine that could answer."""
+        return self._client.pid is not None
 
     def unload(self) -> None:
         """Give the memory back once what was asked for is done."""

@@ -69,9 +69,11 @@ def router(service: Service) -> APIRouter:
         found = await asyncio.to_thread(service.shelf.find, model_id)
         return JSONResponse(found.body())
 
-    @routes.get("/health", tags=["server"])
+    @routes.get("/health", responses={503: {"description": "The engine is not running."}}, tags=["server"])
     async def health() -> Response:
-        return JSONResponse({"status": "ok"})
+        if service.port.alive:
+            return JSONResponse({"status": "ok"})
+        return JSONResponse({"status": "the engine is not running"}, 503)
 
     @routes.get("/metrics", response_class=PlainTextResponse, tags=["server"])
     async def metrics() -> Response:

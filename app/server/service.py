@@ -86,15 +86,10 @@ class Service:
         load = await asyncio.to_thread(self.shelf.load, model)
         self._admit(len(requests))  # others may have come while the folder was read
         self._rest()
-        began = asyncio.get_running_loop().time()
         async with AsyncExitStack() as stack:
+            stack.callback(self._wait_for_rest)
             streams = [await stack.enter_async_context(self.port.answer(each, load)) for each in requests]
-            try:
-                yield _merged([self._counted(stream, route) for stream in streams])
-            finally:
-                taken = asyncio.get_running_loop().time() - began
-                self._seconds += 0.2 * (taken - self._seconds)
-                self._wait_for_rest()
+            yield _merged([self._counted(stream, route) for stream in streams])
 
     async def embed(self, model_id: str, texts: Sequence[str]) -> Embedded:
         """Vectors of texts, by an embedding model. Raises ApiError."""
@@ -119,6 +114,8 @@ class Service:
         async for event in stream:
             if isinstance(event, Done):
                 self.metrics.answer(route, event.stats)
+                taken = event.stats.prefill_s + event.stats.decode_s  # without the time in the queue
+                self._seconds += 0.2 * (taken - self._seconds)
                 self._on_answer()
             yield event
 

@@ -58,7 +58,7 @@ class Shelf:
     def find(self, id: str) -> Shelved:
         """Raises ApiError for an id that there is none of."""
         if id not in self._models:
-            self._read(force=True)
+            self._read()
         model = self._models.get(id)
         if model is None:
             raise ApiError(
@@ -75,14 +75,17 @@ class Shelf:
         options = self._settings().engine_options(model.path)
         return Load(request_id=0, model_path=model.path, draft_model_path=self._draft, options=options)
 
-    def _read(self, *, force: bool = False) -> None:
+    def _read(self) -> None:
         now = self._clock()
-        if not force and now - self._read_at < _FRESH_S:
+        if now - self._read_at < _FRESH_S:
             return
         models: dict[str, Shelved] = {}
         for path, embeds in [(self._only, _embeds(self._only))] if self._only is not None else self._paths():
             try:
+                str(path).encode()
                 changed = int(path.stat().st_mtime)
+            except UnicodeEncodeError:
+                continue  # no text that could be told
             except OSError:
                 continue  # it went away meanwhile
             # Two files of one name: the first in the list has it.
