@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import queue
+import random
 import threading
 from pathlib import Path
 
@@ -217,7 +218,7 @@ def test_what_was_moved_is_not_read_again(tmp_path: Path) -> None:
     assert cache.read == ["a.gguf", "b.gguf"]
 
 
-@pytest.mark.parametrize("damage", [b"", b"\x93\x01", b"not a cache", os.urandom(100)])
+@pytest.mark.parametrize("damage", [b"", b"\x93\x01", b"not a cache", random.Random(0).randbytes(100)])
 def test_damaged_cache_is_made_anew(tmp_path: Path, damage: bytes) -> None:
     models, kept = tmp_path / "models", tmp_path / "cache"
     models.mkdir()
