@@ -90,14 +90,14 @@ class FakeModel:
         self._playing: dict[int, Part] = {}  # by slot
         self.n_slots = request.options.n_parallel
         self.outputs: list[int] = []  # positions of the last pass that asked for logits
+        self._name = Path(request.model_path).stem
         self._load(script, progress)
         plain = script.plain_tokens_per_second
         self._costs = _PlainCost({1: 1 / plain}) if plain is not None else None
-        name = Path(request.model_path).stem
         draft = request.draft_model_path
         self.report = ModelReport(
             path=request.model_path,
-            name=name,
+            name=self._name,
             architecture="fake",
             description="scripted",
             size_bytes=1,
@@ -126,7 +126,7 @@ class FakeModel:
             if tenth == 5:
                 if script.load_crash is not None:
                     crash(script.load_crash)
-                if script.load_fail is not None:
+                if script.load_fail is not None and self._name == (script.fails or self._name):
                     raise EngineError("bad_model", script.load_fail)
 
     # ---- LoadedModel
@@ -150,6 +150,7 @@ class FakeModel:
 
     def _said(self, text: str, request: Generate) -> str:
         """A reply's text; in it stands, where it is asked for, what the worker was told."""
+        text = text.replace("{model}", self._name)
         asked = {"{sampling}": request.sampling, "{drafting}": request.drafting, "{options}": self._options}
         for place, told in asked.items():
             if place in text:

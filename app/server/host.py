@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import h11
+import psutil
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -99,9 +100,22 @@ def listen(address: Address) -> list[socket.socket]:
             each.close()
         assert problem is not None
         if problem.errno == errno.EADDRINUSE:
-            raise HostError(f"Port {address.port} is in use by another program. Choose another port.")
+            name = _listener(address.port)
+            other = f"another program ({name})" if name else "another program"
+            raise HostError(f"Port {address.port} is in use by {other}. Choose another port.")
         raise HostError(f"Port {address.port} cannot be opened: {problem.strerror or problem}.")
     return sockets
+
+
+def _listener(port: int) -> str | None:
+    """The name of the program that has it, where the system tells."""
+    try:
+        for each in psutil.net_connections("tcp"):
+            if each.pid and each.status == psutil.CONN_LISTEN and each.laddr[1:] == (port,):
+                return str(psutil.Process(each.pid).name())
+    except psutil.Error:
+        pass
+    return None
 
 
 class _Protocol(H11Protocol):

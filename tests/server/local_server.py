@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -22,7 +23,7 @@ from app.settings import Settings
 
 
 class LocalServer:
-    """``done`` holds the answers that ended by themselves."""
+    """Serves one model, or those of a folder. ``done`` holds the answers that ended by themselves."""
 
     def __init__(
         self,
@@ -35,16 +36,19 @@ class LocalServer:
         key: str | None = None,
         idle_s: float | None = None,
         origins: tuple[str, ...] = (),
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.done: list[tuple[ModelReport, Done]] = []
         self.heard: Callable[[Event], None] = lambda event: None  # each event, on the reader's thread
-        self.client = EngineClient(self._take, command=command)
+        self.client = EngineClient(self._take, command=command, clock=clock)
         self.port = EnginePort(self.client, lambda model, done: self.done.append((model, done)))
         self.model = model.stem
         settings = replace(settings, server=True, server_parallel=parallel)
+        if model.is_dir():
+            settings = replace(settings, models_folder=str(model))
         self.service = Service(
             self.port,
-            Shelf(lambda: settings, only=model),
+            Shelf(lambda: settings, only=None if model.is_dir() else model),
             lambda: settings,
             queue=queue,
             idle_s=idle_s,

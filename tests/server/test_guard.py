@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import socket
 import urllib.request
 from collections.abc import Callable, Iterator
 
+import psutil
 import pytest
 
 from app.fake_script import FakeReply, FakeScript
@@ -399,7 +401,8 @@ def test_a_fault_is_written_down_without_words_or_paths(
 
 
 def test_a_port_that_is_taken_is_said(server: LocalServer) -> None:
-    with pytest.raises(HostError, match="in use by another program"):
+    name = psutil.Process().name()
+    with pytest.raises(HostError, match=rf"in use by another program( \({re.escape(name)}\))?\. "):
         listen(Address(server.address.port))
 
 
