@@ -100,6 +100,19 @@ def test_a_narrow_table_fits(make) -> None:  # type: ignore[no-untyped-def]
     assert isinstance(table, TableView) and table.document().size().width() <= 601
 
 
+@pytest.mark.parametrize("name", ["light", "dark"])
+def test_the_lines_of_a_table_have_the_colour_of_lines(theme: Theme, qtbot: QtBot, name: str) -> None:
+    theme.apply(Settings(theme=name))  # type: ignore[arg-type]
+    body = build(theme, "| a | b |\n|---|---|\n| one | two |")
+    qtbot.addWidget(body)
+    (table,) = body.parts()
+    picture = table.grab().toImage()
+    line = QColor(theme.tokens.line)
+    ratio = picture.devicePixelRatio()
+    across = [picture.pixelColor(x, round(12 * ratio)) for x in range(round(table.width() * ratio))]
+    assert sum(colour == line for colour in across) == 3  # left, middle and right
+
+
 def test_rows_that_are_finished_stay_while_a_table_grows(theme: Theme, qtbot: QtBot) -> None:
     rows = [f"| {n} | row {n} |\n" for n in range(200)]
     body = AnswerBody(theme, QApplication.font())

@@ -231,6 +231,7 @@ class BlockWriter:
         table_format = QTextTableFormat()
         table_format.setBorderCollapse(True)
         table_format.setBorder(1)
+        table_format.setBorderStyle(QTextTableFormat.BorderStyle.BorderStyle_Solid)  # else lit from above
         table_format.setBorderBrush(QBrush(QColor(self._tokens.line)))
         table_format.setCellPadding(6)
         table_format.setCellSpacing(0)
