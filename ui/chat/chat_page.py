@@ -13,6 +13,7 @@ from app.chats.database import FoundText
 from app.chats.message import Message
 from app.protocol import Piece
 from ui import theme as measures
+from ui.chat.chat_actions import ChatActions
 from ui.chat.chat_files import ChatFiles
 from ui.chat.chat_header import ChatHeader
 from ui.chat.composer import Composer, local_files
@@ -36,9 +37,11 @@ from ui.theme import Theme
 from ui.widgets.cards import ProblemCard
 from ui.widgets.layouts import nested
 from ui.widgets.notices import Notices
+from ui.widgets.pace import Pace
 from ui.widgets.undo_line import UndoLine
 
 _MARGIN = 16
+_NUMBERS_MS = 400  # numbers that change more often cannot be read
 _FOUND_OFFSET = -72  # what was found stands a little below the top
 
 
@@ -58,6 +61,9 @@ class ChatPage(QWidget):
         self._options = OptionsControl(theme, session, self.header, self.main)
         self.files = ChatFiles(session, self)
         self._sidebar_control = SidebarControl(session, self.sidebar, self.files, self)
+        self.named_actions = ChatActions(
+            session, self.header, self.frame, self._sidebar_control, self._message_control
+        ).handlers()
         self._listen()
         self._replaced()
 
@@ -116,6 +122,7 @@ class ChatPage(QWidget):
         self._below.addWidget(self.composer)
         self.speed = SpeedSplit(self._theme, self._session, self._talk, self.main)
         self.strip = StatusStrip(self._theme, self.main)
+        self._strip_pace = Pace(self._show_numbers, _NUMBERS_MS, self)
         self.strip.asked.connect(self.speed.toggle)
         self.speed.open_changed.connect(self.strip.show_open)
         self.speed.main_resized.connect(self._fit_below)
@@ -150,7 +157,7 @@ class ChatPage(QWidget):
         session.chat_changed.connect(self._chat_changed)
         session.chats_changed.connect(self._show_title)
         session.engine_changed.connect(self._engine_changed)
-        session.numbers_changed.connect(self._numbers_changed)
+        session.numbers_changed.connect(self._strip_pace.ask)
         session.problem_changed.connect(self.problem)
         session.given_back.connect(self.composer.give_back)
 
@@ -236,11 +243,6 @@ class ChatPage(QWidget):
         """Let a search over all chats be typed."""
         self.frame.show_side(True)
         self.sidebar.start_search()
-
-    def rename(self) -> None:
-        """Let the title of this chat be typed over."""
-        if self.header.title.isEnabled():
-            self.header.title.start_renaming()
 
     def toggle_sidebar(self) -> None:
         """Show or hide the list of chats."""
@@ -328,9 +330,9 @@ class ChatPage(QWidget):
         self.load_bar.setVisible(state.phase == "loading")
         self.load_bar.setValue(round(state.fraction * 1000))
         self.composer.set_busy(self.controller.busy)
-        self._numbers_changed()
+        self._strip_pace.now()
 
-    def _numbers_changed(self) -> None:
+    def _show_numbers(self) -> None:
         controller = self.controller
         self.strip.show_numbers(controller.numbers, controller.settings, controller.state, controller.busy)
 
