@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from msgspec.structs import replace
 from PySide6.QtCore import QSize, QTimer, Signal
@@ -28,6 +29,17 @@ from ui.widgets.notices import Notices
 CHATS, MODELS, SPEED, SETTINGS = "Chats", "Models", "Speed", "Settings"
 # The page and the action that shows it.
 _ACTIONS = {CHATS: "chats", MODELS: "models", SPEED: "speed", SETTINGS: "settings"}
+# What the chat page does itself.
+_OF_THE_CHAT = (
+    "rename_chat",
+    "pin_chat",
+    "duplicate_chat",
+    "delete_chat",
+    "chat_options",
+    "drafted_text",
+    "regenerate",
+    "copy_answer",
+)
 _ZOOM_STEP, _ZOOM_LEAST, _ZOOM_MOST = 10, 75, 200
 
 
@@ -175,7 +187,7 @@ class MainWindow(QMainWindow):
             "search_chats": self._search_chats,
             "sidebar": lambda: self._on_chat(self.chat.toggle_sidebar),
             "speed_panel": lambda: self._on_chat(self.chat.speed.toggle),
-            "rename_chat": lambda: self._on_chat(self.chat.rename),
+            **{name: partial(self._named, name) for name in _OF_THE_CHAT},
             "import_chats": lambda: self.chat.files.ask_import(),
             "export_chats": lambda: self.chat.files.ask_export_all("json"),
             "export_chats_markdown": lambda: self.chat.files.ask_export_all("markdown"),
@@ -249,7 +261,10 @@ class MainWindow(QMainWindow):
     def _search_chats(self) -> None:
         self._on_chat(self.chat.search_chats)
 
-    def _on_chat(self, do: Callable[[], None]) -> None:
+    def _named(self, name: str) -> None:
+        self._on_chat(self.chat.named_actions[name])
+
+    def _on_chat(self, do: Callable[[], object]) -> None:
         self.show_page(CHATS)
         do()
 

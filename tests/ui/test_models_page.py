@@ -20,8 +20,9 @@ from tests.model_store.local_hub import Fault, LocalHub
 from tests.models.eagle3 import write_eagle3
 from tests.tiny_gguf import Tiny, write_llama
 from tests.ui.conftest import MakeWindow
-from ui.main_window import CHATS, MODELS, MainWindow
+from ui.main_window import CHATS, MODELS, SETTINGS, MainWindow
 from ui.models.card_group import CardGroup
+from ui.models.card_view import CardView
 from ui.models.delete_question import DeleteQuestion
 from ui.models.model_card import ModelCard
 from ui.models.models_page import ModelsPage
@@ -326,9 +327,9 @@ def test_gated_repository_says_where_to_accept_and_where_the_token_goes(
     assert trouble_of(card).link.isVisible()
     assert f"{hub.url}/someone/Gated-GGUF" in trouble_of(card).link.toolTip()
     assert card.button.text() == "Retry"
-    with qtbot.waitSignal(window.session.page_asked) as asked:
+    with qtbot.waitSignal(window.session.action_asked) as asked:
         click(qtbot, trouble_of(card).token)
-    assert asked.args == ["Settings"]
+    assert asked.args == ["settings:storage"] and window.shown == SETTINGS
 
 
 def test_server_error_can_be_tried_again(make_window: MakeWindow, qtbot: QtBot, hub: LocalHub) -> None:
@@ -374,7 +375,11 @@ def test_without_a_network_models_here_stay_and_the_page_says_so(
     page.search.setText("tiny")
     qtbot.keyClick(page.search, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: "cannot be reached" in page.found.group.words.text(), timeout=WAIT)
-    assert "Enter tries again" in page.found.group.words.text()
+    for found in (group, page.found.group):
+        assert not found.again.isHidden()
+        found.again.click()
+        assert found.again.isHidden()  # it is being tried
+        qtbot.waitUntil(lambda found=found: not found.again.isHidden(), timeout=WAIT)  # type: ignore[misc]
 
 
 def test_nothing_found_is_said_in_words(make_window: MakeWindow, qtbot: QtBot, hub: LocalHub) -> None:
@@ -649,3 +654,17 @@ def test_from_chat_to_models_by_the_picker(make_window: MakeWindow, qtbot: QtBot
     [more] = [each for each in window.chat.picker.menu().actions() if each.text() == "Get more models…"]
     more.trigger()
     assert isinstance(window.stack.currentWidget(), ModelsPage)
+
+
+def test_a_card_alone_is_as_wide_as_those_below_it(theme: Theme, qtbot: QtBot) -> None:
+    groups = [CardGroup(theme, "cards", lambda key: CardView(key=key, title=key)) for _ in range(2)]
+    for group, count in zip(groups, (1, 3), strict=True):
+        qtbot.addWidget(group)
+        group.resize(1000, 600)
+        group.show_keys([f"card {number}" for number in range(count)])
+        group.show()
+        qtbot.waitExposed(group)
+    alone, first = (group.cards["card 0"] for group in groups)
+    qtbot.waitUntil(lambda: alone.width() == first.width() > 0)
+    groups[0].show_keys([f"card {number}" for number in range(3)])
+    qtbot.waitUntil(lambda: groups[0].cards["card 1"].geometry() == groups[1].cards["card 1"].geometry())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QObject
+from PySide6.QtGui import QGuiApplication
 
 from app.chats.message import Message
 from ui.chat.composer import Composer
@@ -48,6 +49,21 @@ class MessageControl(QObject):
         self._stop_editing()
         self._composer.end_editing()
         self._undo.dismiss()
+
+    def regenerate(self) -> None:
+        """Answer again, at the end of what is shown."""
+        last = self._controller.conversation.leaf
+        if last is not None:
+            self._act_on(last, "regenerate")
+
+    def copy_answer(self) -> None:
+        """Without its thoughts, as Markdown."""
+        answer = self._controller.conversation.last("assistant")
+        if answer is None or not answer.text.strip():
+            self._composer.show_hint("There is no answer to copy yet.")
+        else:
+            QGuiApplication.clipboard().setText(answer.text)
+            self._composer.show_hint("The last answer is in the clipboard.")
 
     def _send(self, text: str) -> None:
         if self._editing is None:

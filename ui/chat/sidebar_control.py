@@ -28,7 +28,7 @@ class SidebarControl(QObject):
         rows.moved.connect(chats.move)
         rows.all_moved.connect(self._move_all)
         rows.duplicated.connect(chats.duplicate)
-        rows.deleted.connect(self._delete)
+        rows.deleted.connect(self.delete)
         rows.exported.connect(files.ask_export)
         sidebar.import_asked.connect(files.ask_import)
         sidebar.export_asked.connect(files.ask_export_all)
@@ -68,7 +68,8 @@ class SidebarControl(QObject):
         self._changing = False
         self.fill()
 
-    def _delete(self, id: int) -> None:
+    def delete(self, id: int) -> None:
+        """Take a chat off the list and offer to take that back."""
         chat = self._session.store.get(id)
         if chat is None:
             return

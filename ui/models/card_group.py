@@ -22,11 +22,13 @@ class CardGroup(QWidget):
     """``view_of`` says what the card of a key shows; it is asked for the cards that are seen only.
 
     ``made`` carries a new card, to be listened to. ``shown_changed``: other keys are seen than before.
+    ``asked_again``: what could not be had is to be tried again.
     """
 
     made = Signal(object)  # ModelCard
     arranging = Signal()  # cards are about to come, go or move
     shown_changed = Signal()
+    asked_again = Signal()
 
     def __init__(
         self, theme: Theme, title: str, view_of: Callable[[str], CardView], parent: QWidget | None = None
@@ -58,9 +60,21 @@ class CardGroup(QWidget):
         self.words.setWordWrap(True)
         self.words.setProperty("role", "muted")
         self.words.hide()
-        column.addWidget(self.words)
+        self.again = QPushButton("Try again", self)
+        self.again.hide()
+        self.again.clicked.connect(self.asked_again)
+        said = nested(column, QHBoxLayout())
+        said.setSpacing(12)
+        said.addWidget(self.words, 1)
+        said.addWidget(self.again, 0, Qt.AlignmentFlag.AlignTop)
         self._grid = nested(column, QGridLayout())
         self._grid.setSpacing(12)
+        # A column without a card in it would have no gap beside it, and the others would be wider for it.
+        self._fillers = [QWidget(self) for _ in range(_MOST_COLUMNS - 1)]
+        for number, filler in enumerate(self._fillers, 1):
+            filler.setFixedHeight(0)
+            filler.hide()
+            self._grid.addWidget(filler, 0, number)
         self.more = QPushButton(self)
         self.more.clicked.connect(self._show_more)
         self.more.setVisible(False)
@@ -92,11 +106,13 @@ class CardGroup(QWidget):
             if card is not None:
                 card.show_view(self._view_of(each))
 
-    def say(self, words: str) -> None:
-        """A sentence above the cards, or in their place."""
+    def say(self, words: str, *, again: bool = False) -> None:
+        """A sentence above the cards, or in their place; ``again`` offers to try once more."""
         self.words.setText(words)
         self.words.setAccessibleName(words)
         self.words.setVisible(bool(words))
+        self.again.setAccessibleDescription(words)
+        self.again.setVisible(again)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -142,10 +158,13 @@ class CardGroup(QWidget):
                 card.show()  # not only later: whoever keeps the place must know it
         for column in range(_MOST_COLUMNS):
             self._grid.setColumnStretch(column, 1 if column < self._columns else 0)
+        for column, filler in enumerate(self._fillers, 1):
+            filler.setVisible(len(self.shown) <= column < self._columns)
 
     def controls(self) -> list[QWidget]:
         """All that the focus should go through, in its order."""
-        return [widget for key in self.shown for widget in self.cards[key].controls()] + [self.more]
+        cards = [widget for key in self.shown for widget in self.cards[key].controls()]
+        return [self.again, *cards, self.more]
 
     def _show_more(self) -> None:
         first_new = len(self.shown)

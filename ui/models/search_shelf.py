@@ -36,6 +36,7 @@ class SearchShelf(OfferShelf):
         self._timer.setSingleShot(True)
         self._timer.setInterval(PAUSE_MS)
         self._timer.timeout.connect(self.search_now)
+        self.group.asked_again.connect(self.search_now)
         self.group.hide()
 
     def search(self, text: str) -> None:
@@ -97,7 +98,7 @@ class SearchShelf(OfferShelf):
     def _search_failed(self, problem: StoreProblem) -> None:
         self._searching = None
         self._show({})
-        self.group.say(f"{problem.message} Enter tries again.")
+        self.group.say(problem.message, again=True)
 
     def _show(self, hits: dict[str, HubHit]) -> None:
         for key in [key for key in self._looking if key not in hits]:

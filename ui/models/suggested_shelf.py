@@ -44,6 +44,7 @@ class SuggestedShelf(OfferShelf):
         self._asking = False
         self.group.begin_with(_AT_FIRST)
         self.group.shown_changed.connect(self._ask_next)
+        self.group.asked_again.connect(self.ask_again)
         session.downloads.jobs_changed.connect(self._adopt)
 
     def fill(self) -> None:
@@ -156,5 +157,6 @@ class SuggestedShelf(OfferShelf):
             self._sizes[key] = None
         else:
             self.offline = True
-            self.group.say(f"{problem.message} What models take on disk is not known until then.")
+            words = f"{problem.message} What models take on disk is not known until then."
+            self.group.say(words, again=True)
         self._ask_next()
