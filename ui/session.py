@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from app.chats.message import Message
 from app.chats.store import ChatStore
 from app.engine_client import WORKER_COMMAND, Event
 from app.local_models import models_folder
-from app.protocol import Device, Hello, Piece
+from app.protocol import Device, Hello, Loaded, Piece
 from app.server.background import BackgroundServer, Place
 from app.settings import Settings, SettingsFile
 from app.speed_history import BackgroundHistory, SpeedHistory
@@ -200,6 +201,9 @@ class Session(QObject):
         for event in events:
             if isinstance(event, Hello):
                 self.devices = event.devices
+            elif isinstance(event, Loaded):
+                on_cpu = all(device.kind == "cpu" for device in self.devices)
+                self.bridge.sparing = on_cpu and event.model.n_threads >= (os.cpu_count() or 1)
         self.controller.handle(events)
         self.events.emit(events)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 
@@ -10,6 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from app.engine_client import Event
 from app.protocol import Log
+from tests.ui.conftest import MakeWindow
 from ui.engine_bridge import EngineBridge
 
 
@@ -65,3 +67,13 @@ def test_the_first_after_a_pause_comes_at_once(busy: tuple[Busy, EngineBridge], 
         qtbot.waitUntil(lambda n=number: len(taker.batches) == n)
         qtbot.wait(400)  # nothing happens for a while
     assert [len(batch) for batch in taker.batches] == [1, 1]
+
+
+@pytest.mark.parametrize("spare", [False, True])
+def test_the_window_is_sparing_where_the_engine_needs_every_core(
+    spare: bool, make_window: MakeWindow, qtbot: QtBot
+) -> None:
+    threads = 1 if spare else os.cpu_count() or 1
+    window = make_window(n_threads=threads)
+    qtbot.waitUntil(lambda: window.session.controller.state.phase == "ready")
+    assert window.session.bridge.sparing == (threads >= (os.cpu_count() or 1))

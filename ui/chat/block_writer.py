@@ -61,6 +61,8 @@ class BlockWriter:
         document.setIndentWidth(LIST_INDENT)
         # What stands before the next block; whoever takes blocks away again puts it back.
         self.previous: Block | None = None
+        self.decorated = False
+        """Some block has more beside its text than the text's own formats: a quote, a rule, a task."""
         self._written = False  # the document's first block is there before anything is written
         self._font = font
         self._tokens = tokens
@@ -122,6 +124,8 @@ class BlockWriter:
         if block.kind == "code":
             block_format.setBackground(QColor(self._tokens.inline_code))
             block_format.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
+        if block.quote or block.kind == "rule" or block.checked is not None:
+            self.decorated = True
         base = self._char_format(block)
         self._begin_block(cursor, block_format, base)
         if block.marker is not None and block.checked is None:

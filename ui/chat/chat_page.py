@@ -37,9 +37,11 @@ from ui.theme import Theme
 from ui.widgets.cards import ProblemCard
 from ui.widgets.layouts import nested
 from ui.widgets.notices import Notices
+from ui.widgets.pace import Pace
 from ui.widgets.undo_line import UndoLine
 
 _MARGIN = 16
+_NUMBERS_MS = 400  # numbers that change more often cannot be read
 _FOUND_OFFSET = -72  # what was found stands a little below the top
 
 
@@ -120,6 +122,7 @@ class ChatPage(QWidget):
         self._below.addWidget(self.composer)
         self.speed = SpeedSplit(self._theme, self._session, self._talk, self.main)
         self.strip = StatusStrip(self._theme, self.main)
+        self._strip_pace = Pace(self._show_numbers, _NUMBERS_MS, self)
         self.strip.asked.connect(self.speed.toggle)
         self.speed.open_changed.connect(self.strip.show_open)
         self.speed.main_resized.connect(self._fit_below)
@@ -154,7 +157,7 @@ class ChatPage(QWidget):
         session.chat_changed.connect(self._chat_changed)
         session.chats_changed.connect(self._show_title)
         session.engine_changed.connect(self._engine_changed)
-        session.numbers_changed.connect(self._numbers_changed)
+        session.numbers_changed.connect(self._strip_pace.ask)
         session.problem_changed.connect(self.problem)
         session.given_back.connect(self.composer.give_back)
 
@@ -327,9 +330,9 @@ class ChatPage(QWidget):
         self.load_bar.setVisible(state.phase == "loading")
         self.load_bar.setValue(round(state.fraction * 1000))
         self.composer.set_busy(self.controller.busy)
-        self._numbers_changed()
+        self._strip_pace.now()
 
-    def _numbers_changed(self) -> None:
+    def _show_numbers(self) -> None:
         controller = self.controller
         self.strip.show_numbers(controller.numbers, controller.settings, controller.state, controller.busy)
 

@@ -65,6 +65,7 @@ class MessageView(QWidget):
         self.card: ProblemCard | None = None
         self._dismissed: str | None = None
         self._last = True
+        self._head: tuple[int, int] | None = None  # width and height of the first line, as it is laid out
         self._finished = False
         self._found = False
         if message.pieces:
@@ -194,6 +195,7 @@ class MessageView(QWidget):
     def set_place(self, index: int, count: int) -> None:
         """Which version of its turn it is, from 0, and how many there are."""
         self.switcher.show_place(index, count)
+        self._head = None
 
     def set_found(self, found: bool) -> None:
         """It is what was looked for."""
@@ -218,6 +220,7 @@ class MessageView(QWidget):
         if self.footer is not None:
             self.footer.resize_text()
         self.switcher.resize_text()
+        self._head = None
         self.update()
 
     # ---- size
@@ -225,12 +228,7 @@ class MessageView(QWidget):
     def fit(self, width: int) -> int:
         pad = _PAD if self._is_user else 0
         inner = width - 2 * pad
-        y = _PAD_ABOVE if self._is_user else 0
-        name = self._name.sizeHint().width()
-        row = max(self._name.sizeHint().height(), self.switcher.sizeHint().height())
-        self._name.setGeometry(pad, y, min(inner, name), row)
-        self._fit_tools(pad + inner, y, row)
-        y += row
+        y = self._fit_head(pad, inner)
         if self.thoughts is not None:
             self.thoughts.move(pad, y)
             y += self.thoughts.fit(inner) + _GAP
@@ -251,6 +249,17 @@ class MessageView(QWidget):
         if (self.width(), self.height()) != (width, height):
             self.resize(width, height)
         return height
+
+    def _fit_head(self, pad: int, inner: int) -> int:
+        """The line of the name; returns where it ends. Text that comes does not change it."""
+        if self._head is None or self._head[0] != inner:
+            top = _PAD_ABOVE if self._is_user else 0
+            name = self._name.sizeHint()
+            row = max(name.height(), self.switcher.sizeHint().height())
+            self._name.setGeometry(pad, top, min(inner, name.width()), row)
+            self._fit_tools(pad + inner, top, row)
+            self._head = (inner, top + row)
+        return self._head[1]
 
     def _fit_tools(self, right: int, y: int, height: int) -> None:
         """In the line of the name, from the right."""

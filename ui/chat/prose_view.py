@@ -339,6 +339,9 @@ class ProseView(QTextBrowser):
         event.ignore()
 
     def paintEvent(self, event: QPaintEvent) -> None:
+        if not (self._writer.decorated or self.marks.shown):
+            super().paintEvent(event)
+            return
         area = QRectF(event.rect()).translated(self.horizontalScrollBar().value(), 0)
         blocks = list(self._blocks_in(area))
         painter = QPainter(self.viewport())

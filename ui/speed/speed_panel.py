@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QPoint, QPointF, Qt, QTimer, Signal
+from PySide6.QtCore import QPoint, QPointF, Qt, Signal
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
@@ -21,6 +21,7 @@ from ui.speed.live_numbers import MOST_DRAWN
 from ui.speed.plots import CurvePlot, DrafterBars, PositionBars
 from ui.theme import Theme
 from ui.widgets.layouts import nested
+from ui.widgets.pace import Pace
 from ui.widgets.quiet_button import QuietButton
 
 REFRESH_MS = 100
@@ -41,11 +42,8 @@ class SpeedPanel(QFrame):
         self._live = session.controller.numbers
         self._message: Message | None = None  # an earlier answer that is looked at
         self._marked: Point | None = None
-        self._due = False
+        self._pace = Pace(self._show_now, REFRESH_MS, self)
         self._listening = False
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.timeout.connect(self._waited)
         self.setObjectName("speed_panel")
         mark_region(self, "Speed panel")
         self._build()
@@ -169,8 +167,7 @@ class SpeedPanel(QFrame):
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
         self._listen(False)
-        self._timer.stop()
-        self._due = False
+        self._pace.stop()
         self._message = None
 
     def _listen(self, wanted: bool) -> None:
@@ -193,19 +190,8 @@ class SpeedPanel(QFrame):
             self.show_latest()
 
     def _numbers_changed(self) -> None:
-        if self._message is not None:
-            return
-        if self._timer.isActive():
-            self._due = True
-        else:
-            self._show_now()
-            self._timer.start(REFRESH_MS)
-
-    def _waited(self) -> None:
-        if self._due:
-            self._due = False
-            self._show_now()
-            self._timer.start(REFRESH_MS)
+        if self._message is None:
+            self._pace.ask()
 
     def _show_now(self) -> None:
         if not self.isVisible():

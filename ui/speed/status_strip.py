@@ -23,6 +23,7 @@ from ui.speed import drafters, numbers
 from ui.speed.live_numbers import LiveNumbers
 from ui.speed.spark_line import SparkLine
 from ui.theme import Theme, numbers_font
+from ui.widgets.number_field import NumberField
 from ui.widgets.quiet_button import QuietButton
 
 _LEFT, _RIGHT, _SPACING = 16, 8, 16
@@ -64,7 +65,7 @@ class StatusStrip(QFrame):
         self._theme = theme
         self.setObjectName("strip")
         self.setAccessibleName("Speed of the answer")
-        self._widest: dict[QLabel, str] = {}
+        self._widest: dict[NumberField, str] = {}
         self.speed = self._field("8,888 tok/s", numbers.SPEED_HELP)
         self.spark = SparkLine(theme, self)
         self.speedup = self._field("88.8x plain", numbers.SPEEDUP_HELP)
@@ -92,19 +93,18 @@ class StatusStrip(QFrame):
         theme.changed.connect(self._measure)
         self._measure()
 
-    def _field(self, widest: str, help: str) -> QLabel:
-        label = QLabel(self)
-        label.setToolTip(help)
-        self._widest[label] = widest
-        return label
+    def _field(self, widest: str, help: str) -> NumberField:
+        field = NumberField(help, self)
+        self._widest[field] = widest
+        return field
 
     def _measure(self) -> None:
         """The theme has changed, and with it perhaps the size of the text."""
         font = numbers_font(self.font())
         metrics = QFontMetrics(font)
-        for label, widest in self._widest.items():
-            label.setFont(font)
-            label.setFixedWidth(metrics.horizontalAdvance(widest) + 2)
+        for field, widest in self._widest.items():
+            field.setFont(font)
+            field.setFixedWidth(metrics.horizontalAdvance(widest) + 2)
         self.words.setFont(font)
         self.drafter.measure(font)
         self._least_words = metrics.horizontalAdvance("Drafting off in settings")
@@ -143,18 +143,23 @@ class StatusStrip(QFrame):
             super().keyPressEvent(event)
 
     def show_numbers(self, live: LiveNumbers, settings: Settings, state: EngineState, writing: bool) -> None:
-        self._set(self.speed, f"{numbers.speed(live.speed)} tok/s")
+        self.speed.set_text(f"{numbers.speed(live.speed)} tok/s")
         self.spark.show_rates(live.spark.rates)
-        self._set(self.speedup, f"{numbers.times(live.speedup)} plain")
-        self._set(self.acceptance, f"{numbers.percent(live.acceptance_rate)} accepted")
-        self._set(self.per_pass, f"{numbers.per_pass(live.tokens_per_pass)} per pass")
+        self.speedup.set_text(f"{numbers.times(live.speedup)} plain")
+        self.acceptance.set_text(f"{numbers.percent(live.acceptance_rate)} accepted")
+        self.per_pass.set_text(f"{numbers.per_pass(live.tokens_per_pass)} per pass")
         self.drafter.show_drafter(live.drafter)
         words, help = self._words(live, settings, state, writing)
-        self.words.setProperty("role", "warning" if words == UNFIT else "muted")
-        self.words.style().unpolish(self.words)
-        self.words.style().polish(self.words)
+        self._set_role("warning" if words == UNFIT else "muted")
         self.words.set_text(words)
-        self.words.setToolTip(help)
+        if self.words.toolTip() != help:
+            self.words.setToolTip(help)
+
+    def _set_role(self, role: str) -> None:
+        if self.words.property("role") != role:  # to say it again would lay out all around it
+            self.words.setProperty("role", role)
+            self.words.style().unpolish(self.words)
+            self.words.style().polish(self.words)
 
     def _words(
         self, live: LiveNumbers, settings: Settings, state: EngineState, writing: bool
@@ -177,12 +182,6 @@ class StatusStrip(QFrame):
         if not words and state.phase == "no_model":
             return "No model yet", "Choose a model in the header."
         return words or ("" if writing else "Ready"), help
-
-    @staticmethod
-    def _set(label: QLabel, text: str) -> None:
-        if label.text() != text:
-            label.setText(text)
-            label.setAccessibleName(f"{text}. {label.toolTip()}")
 
 
 class _DrafterMark(QWidget):

@@ -138,7 +138,7 @@ def test_a_closed_panel_does_nothing(window: MainWindow, qtbot: QtBot) -> None:
     for plot in (*panel.curves, panel.by_drafter, panel.by_position):
         plot.plot.scene().changed.connect(lambda regions: drawn.append(True))
     ask(window, qtbot)
-    assert not panel._timer.isActive() and not panel._due
+    assert not panel._pace.waiting
     assert drawn == []
     assert (panel.by_drafter.value, panel.speed.accessibleDescription()) == before
     opened(window)
