@@ -21,7 +21,7 @@ _DRAFT_MODEL = "a drafter: a small GGUF with the same vocabulary, or an EAGLE-3,
 
 def failure_status(kind: FailureKind) -> int:
     """The exit status for a request that failed: whether the input was to blame."""
-    return USAGE_ERROR if kind in ("bad_input", "bad_model") else 1
+    return USAGE_ERROR if kind in ("bad_input", "too_long", "bad_model") else 1
 
 
 class UsageError(Exception):

@@ -47,6 +47,7 @@ from drafting.exact import ExactRows
 from drafting.floor import Floor
 from drafting.loop import Loop, Step
 from drafting.sequence import Sequence as TokenSequence
+from drafting.statistics import Statistics
 from drafting.target import Target
 from native.errors import GrammarError
 
@@ -150,6 +151,24 @@ class Engine:
         slots = self._slots
         return slots is None or slots.n_free > 0  # without a model it fails at once
 
+    def given_up(self, message: Generate) -> Done | None:
+        """The end of a request that was cancelled before it began: no slot loses for it what it holds of
+        another chat. None for one that is wanted."""
+        with self._lock:
+            if message.request_id not in self._cancelled:
+                return None
+            self._cancelled.discard(message.request_id)
+        return Done(
+            request_id=message.request_id,
+            finish_reason="cancelled",
+            text="",
+            reasoning="",
+            cut_in_reasoning=False,
+            token_ids=(),
+            seed=message.seed or 0,
+            stats=Statistics(),
+        )
+
     def start(self, message: Generate) -> Started:
         """Begin an answer. Raises EngineError."""
         model, loop, slots = self._model, self._loop, self._slots
@@ -168,7 +187,7 @@ class Engine:
         n_prompt, n_ctx = len(prepared.tokens), model.target.n_ctx
         if n_prompt >= n_ctx:
             raise EngineError(
-                "bad_input",
+                "too_long",
                 f"The prompt is longer than the context: {n_prompt:,} tokens, where {n_ctx - 1:,} fit. "
                 "Shorten the message, start a new chat, or choose a larger context in the settings.",
             )

@@ -143,9 +143,9 @@ class PromptBuilder:
         return hide(json.loads(call.arguments))
 
     def text(self, text: str) -> Prompt:
-        """A prompt that is text and nothing else, control tokens and all."""
-        content = _Content()
-        return Prompt(self._tokenize(self._special.sub(lambda match: content.hide(match[0]), text), content))
+        """A prompt that goes through no template, so that its control tokens are the sender's own: it may
+        have been through one, or ask for what comes between two texts."""
+        return Prompt(self._with_bos(self._model.tokenize(text, parse_special=True)))
 
     def _begin(self, begun: Begun, closing: str | None, content: _Content) -> str:
         """The beginning of an answer as the model would have written it. After the prompt for an answer
@@ -199,9 +199,12 @@ class PromptBuilder:
                 raise TemplateError("the chat template writes characters that no text has")
             hidden = content.parts[int(part)]
             tokens += model.tokenize(hidden, parse_special=False) if isinstance(hidden, str) else hidden
-        if model.adds_bos and model.bos is not None and tokens[:1] != [model.bos]:
-            tokens.insert(0, model.bos)
-        return tokens
+        return self._with_bos(tokens)
+
+    def _with_bos(self, tokens: list[int]) -> list[int]:
+        model = self._model
+        starts = [model.bos] if model.adds_bos and model.bos is not None else []
+        return tokens if tokens[:1] == starts else starts + tokens
 
     def end_marker(self, now: datetime.datetime) -> str | None:
         """What the template writes after an answer, such as ``<|im_end|>``; None if nothing."""

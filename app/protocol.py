@@ -20,7 +20,8 @@ PROTOCOL_VERSION = 1
 Role = Literal["system", "user", "assistant", "tool"]
 FinishReason = Literal["stop", "length", "cancelled"]
 FailureKind = Literal[
-    "bad_input",  # the request itself cannot be served: empty, too long, a template that refuses it
+    "bad_input",  # the request itself cannot be served: empty, a template that refuses it
+    "too_long",  # its prompt does not fit into the context
     "bad_model",  # the file is missing, damaged, or not a model that can chat
     "no_model",  # a message came before a model was loaded
     "out_of_memory",

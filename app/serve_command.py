@@ -20,7 +20,7 @@ from app.server.port import EnginePort
 from app.server.service import Service
 from app.server.shelf import Shelf
 from app.settings import Settings, SettingsFile
-from app.speed_history import SpeedHistory
+from app.speed_history import BackgroundHistory, SpeedHistory
 from app.terminal import note
 
 KEY_VARIABLE = "SLIPSTREAM_API_KEY"
@@ -28,7 +28,8 @@ KEY_VARIABLE = "SLIPSTREAM_API_KEY"
 
 def serve_command(options: argparse.Namespace) -> int:
     """Serve until interrupted. Raises UsageError for a model that is not there."""
-    key = options.api_key or os.environ.get(KEY_VARIABLE) or api_key.kept()
+    # A header holds no white space at its ends, which a file's last line may have brought along.
+    key = (options.api_key or os.environ.get(KEY_VARIABLE) or "").strip() or api_key.kept()
     address = Address(port=options.port, hosts=tuple(options.allow_host), origins=tuple(options.allow_origin))
     if options.host:
         address = replace(address, bind=tuple(options.host))
@@ -40,7 +41,7 @@ def serve_command(options: argparse.Namespace) -> int:
     settings = _settings(SettingsFile().load(), options)
     only = model_path(options.model) if options.model is not None else None
     draft = str(options.draft_model) if options.draft_model is not None else None
-    history = SpeedHistory(note)
+    history = BackgroundHistory(SpeedHistory(note))
 
     def heard(event: Event) -> None:
         if isinstance(event, Loaded):
@@ -71,6 +72,7 @@ def serve_command(options: argparse.Namespace) -> int:
         host.run(sockets, port.stop)
     finally:
         client.close()
+        history.close()
     return 0
 
 

@@ -138,7 +138,7 @@ class Worker:
             elif isinstance(request, Embed):
                 self._send(self._engine.embed(request))
             else:
-                self._send(self._engine.start(request))
+                self._send(self._engine.given_up(request) or self._engine.start(request))
         except EngineError as error:
             self._send(Failed(request.request_id, error.kind, str(error)))
         except MemoryError:

@@ -6,13 +6,12 @@ from typing import Literal
 
 from app.protocol import FailureKind
 
-ErrorType = Literal[
-    "invalid_request_error", "authentication_error", "rate_limit_error", "server_error", "not_found_error"
-]
+ErrorType = Literal["invalid_request_error", "authentication_error", "rate_limit_error", "server_error"]
 
 # What the worker says of a request, as a status.
 _STATUS: dict[FailureKind, int] = {
     "bad_input": 400,
+    "too_long": 400,
     "bad_model": 503,
     "no_model": 503,
     "out_of_memory": 503,
@@ -62,7 +61,9 @@ def engine_error(kind: FailureKind, message: str) -> ApiError:
     """What the engine could not do."""
     status = _STATUS[kind]
     type: ErrorType = "invalid_request_error" if status < 500 else "server_error"
-    return ApiError(status, message, type=type, code=kind)
+    # Clients that shorten a conversation by themselves look for OpenAI's own word.
+    code = "context_length_exceeded" if kind == "too_long" else kind
+    return ApiError(status, message, type=type, code=code)
 
 
 def unsupported(field: str, why: str) -> ApiError:

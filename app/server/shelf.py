@@ -64,7 +64,6 @@ class Shelf:
             raise ApiError(
                 404,
                 "There is no model of this id here; /v1/models lists those that there are.",
-                type="not_found_error",
                 param="model",
                 code="model_not_found",
             )

@@ -281,7 +281,7 @@ def test_a_prompt_longer_than_the_context() -> None:
     words = "x" * 4
     full = next(n for n in range(1, 80) if len(model.prepare(bench.request(words * n)).tokens) == 64)
     error = refusal(bench, words * full)
-    assert error.kind == "bad_input"
+    assert error.kind == "too_long"
     assert "64 tokens, where 63 fit" in str(error)
     assert model.passes == 0
     end = done(bench.ask(words * (full - 1)))
@@ -331,6 +331,18 @@ def test_the_model_before_is_closed(bench: Bench) -> None:
 
 
 # ---- cancel
+
+
+def test_a_request_that_nobody_waits_for_any_more_costs_no_chat_its_place(bench: Bench) -> None:
+    """It was cancelled in the queue: the only slot keeps what it holds of another chat."""
+    bench.ask("word " * 300)
+    request = bench.request("another")
+    assert bench.engine.given_up(request) is None
+    bench.engine.cancel(request.request_id)
+    end = bench.engine.given_up(request)
+    assert end is not None and (end.finish_reason, end.text) == ("cancelled", "")
+    assert bench.engine.given_up(request) is None, "it has ended"
+    assert bench.start("word " * 300).reused_tokens > 290
 
 
 def test_cancel_before_the_start(bench: Bench) -> None:

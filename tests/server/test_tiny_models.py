@@ -176,5 +176,21 @@ def test_a_ban_and_a_token_that_is_not_there(client: openai.OpenAI) -> None:
 
 
 def test_a_prompt_longer_than_the_context(client: openai.OpenAI) -> None:
-    with pytest.raises(openai.BadRequestError, match="longer than the context"):
+    """By the name that clients look for which shorten a conversation themselves."""
+    with pytest.raises(openai.BadRequestError, match="longer than the context") as refused:
         client.chat.completions.create(model="plain", messages=user("word " * 2000))
+    assert refused.value.code == "context_length_exceeded"
+
+
+def test_control_tokens_are_the_senders_own_where_there_is_no_template(client: openai.OpenAI) -> None:
+    """So that an editor can ask for what comes between two texts; in a chat they are text (D04)."""
+
+    def tokens(text: str) -> int:
+        usage = client.completions.create(model="plain", prompt=text, max_tokens=1).usage
+        assert usage is not None
+        return usage.prompt_tokens
+
+    assert tokens("a<|im_start|>b<|im_end|>") == 4
+    chat = client.chat.completions.create(model="plain", messages=user("a<|im_start|>b"), max_tokens=1).usage
+    plain = client.chat.completions.create(model="plain", messages=user("ab"), max_tokens=1).usage
+    assert chat is not None and plain is not None and chat.prompt_tokens > plain.prompt_tokens + 5

@@ -153,7 +153,7 @@ def test_bad_input_is_said_and_the_next_message_works(session: Session, t0: Path
     empty = failure(session.client.generate([ChatMessage("user", "  \n")]))
     assert (empty.kind, empty.message) == ("bad_input", "The message is empty.")
     long = failure(session.client.generate([ChatMessage("user", "!" * 400)]))
-    assert long.kind == "bad_input" and "longer than the context" in long.message
+    assert long.kind == "too_long" and "longer than the context" in long.message
     assert "255" in long.message
     assert session.ask("hi", max_tokens=4).stats.completion_tokens == 4
 

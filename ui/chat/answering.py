@@ -198,7 +198,7 @@ class Answering:
         self.give_out()
         self.numbers.failed()
         self._numbers_changed = True
-        if event.kind in ("bad_input", "no_model") and not flight.answer.pieces:
+        if event.kind in ("bad_input", "too_long", "no_model") and not flight.answer.pieces:
             self._refused(flight, event.message)
         else:
             self._finish(flight, "failed", event.message)
