@@ -7,8 +7,15 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from msgspec.structs import replace
-from PySide6.QtCore import QSize, QTimer, Signal
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence, QPaintEvent
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
+from PySide6.QtGui import (
+    QCloseEvent,
+    QDragEnterEvent,
+    QDropEvent,
+    QKeySequence,
+    QPaintEvent,
+    QWheelEvent,
+)
 from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
 from app.engine_client import WORKER_COMMAND
@@ -40,6 +47,7 @@ _OF_THE_CHAT = (
     "regenerate",
     "copy_answer",
 )
+_NOTCH = 120  # of a mouse's wheel; touchpads send less at a time
 _ZOOM_STEP, _ZOOM_LEAST, _ZOOM_MOST = 10, 75, 200
 
 
@@ -60,6 +68,7 @@ class MainWindow(QMainWindow):
         self._theme = theme
         self._ending = False
         self._painted = False
+        self._turned = 0  # of the wheel, with Ctrl held
         self.session = Session(settings_file, settings, engine_command, self)
         self.session.settings_changed.connect(self._settings_changed)
         self.session.page_asked.connect(self.show_page)
@@ -315,6 +324,17 @@ class MainWindow(QMainWindow):
             self._painted = True
             # With the next turn of the loop what is painted has been handed over.
             QTimer.singleShot(0, self, self.seen.emit)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        if not event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            super().wheelEvent(event)
+            return
+        self._turned += event.angleDelta().y()
+        notches = int(self._turned / _NOTCH)
+        if notches:
+            self._turned -= notches * _NOTCH
+            self._zoom(self.session.settings.zoom + notches * _ZOOM_STEP)
+        event.accept()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if any(url.toLocalFile().lower().endswith(".gguf") for url in event.mimeData().urls()):

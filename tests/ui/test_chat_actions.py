@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QGuiApplication, QWheelEvent
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.fake_script import FakeReply
+from app.protocol import NEURAL
 from tests.ui.chats import WAIT, answered, ready, say, texts, titles
 from tests.ui.conftest import MakeWindow
 from ui.main_window import CHATS, SPEED, MainWindow
@@ -73,3 +75,39 @@ def test_keys_answer_again_copy_and_colour(window: MainWindow, qtbot: QtBot) -> 
     assert window.chat.header.drafts_button.isChecked() is not shown
     run(window, "Instructions and sampling of this chat")
     assert window.chat._options.shown
+
+
+def turn(window: MainWindow, angle: int, keys: Qt.KeyboardModifier) -> None:
+    area = window.chat.messages.viewport()
+    at = QPointF(area.rect().center())
+    event = QWheelEvent(
+        at,
+        area.mapToGlobal(at),
+        QPoint(),
+        QPoint(0, angle),
+        Qt.MouseButton.NoButton,
+        keys,
+        Qt.ScrollPhase.NoScrollPhase,
+        False,
+    )
+    QApplication.sendEvent(area, event)
+    if not event.isAccepted():  # Qt goes on to the parents only with what came from the system
+        QApplication.sendEvent(window, event)
+
+
+def test_the_wheel_with_ctrl_makes_the_text_larger(window: MainWindow, qtbot: QtBot) -> None:
+    say(window, qtbot, "line\n" * 200)
+    before = window.session.settings.zoom
+    for _ in range(3):
+        turn(window, 40, _CTRL)  # of a touchpad
+    assert window.session.settings.zoom == before + 10 and window.chat.messages.following
+    turn(window, -240, _CTRL)
+    assert window.session.settings.zoom == before - 10
+    turn(window, 120, Qt.KeyboardModifier.NoModifier)
+    assert window.session.settings.zoom == before - 10 and not window.chat.messages.following
+
+
+def test_the_legend_does_not_promise_drafters_before_the_model_is_there(make_window: MakeWindow) -> None:
+    window = make_window(start=False, show_drafts=True)
+    named = window.chat.legend.names
+    assert "suffix" in named and not set(named) & set(NEURAL)

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from PySide6.QtCore import QObject
 
 from app.chats.chat import Chat
-from app.protocol import ModelReport
+from app.protocol import NEURAL, ModelReport
 from app.settings import Settings
 from ui.chat.chat_header import ChatHeader
 from ui.chat.message_list import MessageList
@@ -57,7 +57,8 @@ class DraftsControl(QObject):
         self._legend.setVisible(settings.show_drafts)
         if not settings.show_drafts:
             return
-        off = {link.name for link in report.drafters if link.reason is not None} if report else set()
+        # Who has a file for it is known once the model is there.
+        off = {link.name for link in report.drafters if link.reason is not None} if report else set(NEURAL)
         names: set[str] = {name for name in settings.drafting_params().links if name not in off}
         for message in self._session.controller.conversation.messages:
             names.update(piece.drafter for piece in message.pieces if piece.drafter is not None)

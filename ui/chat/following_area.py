@@ -86,6 +86,9 @@ class FollowingArea(QScrollArea):
             self.stop_following()
 
     def wheelEvent(self, event: QWheelEvent) -> None:
+        if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            event.ignore()  # the window makes the text larger or smaller
+            return
         self.reader_moved()
         bar = self.verticalScrollBar()
         if event.angleDelta().y() > 0:
