@@ -9,7 +9,9 @@ from drafting.history import common_prefix
 from drafting.target import Target
 
 _WORTH = 2  # tokens of another chat that may be lost for each token that need not be read
-_FEW = 128  # tokens that are sooner read again than kept
+# Reading a token again takes 20 times what copying one does where a graphics card reads, and hundreds of
+# times where the processor does; but not every conversation goes on.
+_FEW, _COPIED = 32, 16
 
 
 class Slots:
@@ -71,13 +73,13 @@ class Slots:
         if shared[slot] * _WORTH < lost:
             slot = oldest
         cached, common = self._cache.best(tokens)
-        if cached is not None and common >= shared[slot] + _FEW:
+        if cached is not None and _pays(common - shared[slot], len(cached.tokens)):
             slot = oldest
             self._keep(slot, common_prefix(self._kept[slot], cached.tokens))
             left = self._bring_back(slot, cached)
             shared[slot] = min(common, left)
             self._cache.drop(cached)
-            if left and len(cached.tokens) - common >= _FEW:
+            if left and _pays(len(cached.tokens) - common, len(cached.tokens)):
                 self._cache.add(cached)  # the slot loses what is special to it
         else:
             self._keep(slot, shared[slot])
@@ -86,8 +88,8 @@ class Slots:
         return slot, shared[slot]
 
     def _clear_others(self, slot: int) -> None:
-        for other, kept in self._kept.items():
-            if other != slot and len(kept) >= _FEW and self._keep(other, 0):
+        for other in self._kept:
+            if other != slot and self._keep(other, 0):
                 self._target.forget(other)
                 self._kept[other] = ()
                 self._read.pop(other, None)
@@ -96,7 +98,7 @@ class Slots:
         """Copy what a slot holds into the cache if it is to lose much of it: all but ``needed`` tokens.
         Whether it is there."""
         kept = self._kept[slot]
-        if len(kept) - needed < _FEW:
+        if not _pays(len(kept) - needed, len(kept)):
             return False
         if self._cache.has(kept):
             return True
@@ -114,3 +116,8 @@ class Slots:
         if left and cached.read:
             self._read[slot] = cached.read
         return left
+
+
+def _pays(saved: int, copied: int) -> bool:
+    """To copy so many tokens, for so many that need not be read again perhaps."""
+    return saved >= max(_FEW, copied / _COPIED)

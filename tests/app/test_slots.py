@@ -152,9 +152,34 @@ def test_without_room_nothing_is_kept(most: int, free: int) -> None:
 
 def test_few_tokens_are_sooner_read_again() -> None:
     slots, cache = cached(1)
-    use(slots, conversation(5, 50))
-    use(slots, conversation(6, 50))
+    use(slots, conversation(5, 20))
+    use(slots, conversation(6, 20))
     assert len(cache) == 0
+
+
+def test_an_answer_that_is_given_again_is_not_kept_with_its_long_chat() -> None:
+    slots, cache = cached(1)
+    chat = conversation(5, 900)
+    use(slots, chat + [6] * 40)
+    use(slots, chat + [7] * 40)
+    assert len(cache) == 0
+    use(slots, chat[:400] + [8] * 40)
+    assert len(cache) == 1, "half of the chat is more"
+
+
+def test_agents_with_the_same_instructions_keep_their_own_words() -> None:
+    slots, _ = cached(2)
+    instructions = conversation(5)
+    agents = [[*instructions, *[n] * 60] for n in (6, 7)]
+    for agent in agents:
+        use(slots, agent)
+    for _ in range(3):
+        for agent in agents:
+            agent += [1] * 10
+            slot, computed = slots.take(agent, False)
+            assert computed == len(agent) - 10
+            held(slots)[slot] = list(agent)
+            slots.give_back(slot, agent)
 
 
 def test_a_conversation_that_went_on_is_kept_once() -> None:
