@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from fastapi import Request, Response
@@ -80,20 +79,12 @@ async def _whole(service: Service, head: Head, asked: list[Generate], functions:
     return JSONResponse(head.body(made) | {"usage": usage.body()})
 
 
-@dataclass
-class _Choice:
-    """How far one choice has come."""
-
-    watch: CallWatch | None
-    words: list[str] = field(default_factory=list)
-
-
 async def _events(
     answers: AsyncIterator[Indexed], head: Head, functions: _Functions, usage_wanted: bool
 ) -> AsyncIterator[Event]:
     usage = Usage()
     extra: Event = {"usage": None} if usage_wanted else {}
-    begun: dict[int, _Choice] = {}
+    begun: dict[int, CallWatch | None] = {}
 
     def told(choice: Event) -> Event:
         return head.body([choice], chunk=True) | extra
@@ -101,17 +92,17 @@ async def _events(
     async for index, event in answers:
         if index not in begun:
             # Not before the engine has begun: until then an error still has a status.
-            begun[index] = _Choice(CallWatch() if functions.names else None)
+            begun[index] = CallWatch() if functions.names else None
             yield told(delta(index, {"role": "assistant", "content": ""}))
-        choice = begun[index]
+        watch = begun[index]
         if isinstance(event, Chunk):
-            for each in _deltas(index, event, choice):
+            for each in _deltas(index, event, watch):
                 yield told(each)
         elif isinstance(event, Done):
             usage.add(event.stats)
             finish: str = event.finish_reason
-            if choice.watch is not None:
-                words, calls = functions.read(choice.watch.rest())
+            if watch is not None:
+                words, calls = functions.read(watch.rest())
                 if words:
                     yield told(delta(index, {"content": words}))
                 for place, call in enumerate(calls):
@@ -122,11 +113,11 @@ async def _events(
         yield head.body([], chunk=True) | {"usage": usage.body()}
 
 
-def _deltas(index: int, chunk: Chunk, choice: _Choice) -> list[Event]:
+def _deltas(index: int, chunk: Chunk, watch: CallWatch | None) -> list[Event]:
     """What a pass added, thoughts apart; words that may be a call are held back."""
     thoughts, words = thoughts_and_words(chunk)
-    if choice.watch is not None:
-        words = choice.watch.feed(words)
+    if watch is not None:
+        words = watch.feed(words)
     chances = chat_logprobs(chunk.logprobs) if chunk.logprobs else None
     deltas: list[Event] = []
     if thoughts:

@@ -6,7 +6,7 @@ import json
 from typing import Annotated, Any, Literal
 
 import msgspec
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from app.protocol import (
     DRAFTERS,
@@ -69,6 +69,14 @@ FreeJson = Annotated[dict[str, Any], AfterValidator(_plain)]
 class _Body(BaseModel):
     # A text is no number, and "yes" is not true.
     model_config = ConfigDict(extra="forbid", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _given(cls, body: Any) -> Any:
+        """Null is the same as nothing, as it is for OpenAI."""
+        if not isinstance(body, dict):
+            return body
+        return {name: value for name, value in body.items() if value is not None}
 
 
 class TextPart(_Body):

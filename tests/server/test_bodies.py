@@ -122,6 +122,21 @@ def test_a_prompt_of_tokens_is_not_understood(server: LocalServer) -> None:
     assert error(server, "/v1/completions", '{"model": "toy", "prompt": [1, 2]}')["param"] == "prompt"
 
 
+def test_null_is_the_same_as_nothing(server: LocalServer) -> None:
+    """Many a client writes out all the fields that it knows."""
+    nothing = ("n", "stream", "temperature", "stop", "tools", "functions", "audio", "stream_options", "seed")
+    body = {"model": "toy", "messages": [{"role": "user", "content": "x", "name": None, "audio": None}]}
+    for path, made in (
+        (CHAT, body),
+        ("/v1/completions", {"model": "toy", "prompt": "x", "suffix": None, "echo": None}),
+        ("/v1/responses", {"model": "toy", "input": "x", "tools": None}),
+    ):
+        with httpx.Client(timeout=60) as client:
+            answer = client.post(server.url + path, json=made | dict.fromkeys(nothing))
+        assert answer.status_code == 200, answer.text
+    assert error(server, CHAT, json.dumps(body | {"model": None}))["param"] == "model"
+
+
 def test_the_last_of_two_equal_names_counts_as_it_does_for_openai(server: LocalServer) -> None:
     body = f'{{"n": 99, {MESSAGES}, "n": 1}}'
     answer = httpx.post(

@@ -98,32 +98,6 @@ def said(server: LocalServer, prompt: str, model: str = "toy") -> str:
     return content
 
 
-def test_more_than_may_wait_are_told_when_to_come_again(tmp_path: Path) -> None:
-    slow = FakeReply(text="word " * 5000, tokens_per_second=50)
-    with scripted(tmp_path, slow, queue=1) as server:
-
-        async def crowd() -> None:
-            async with httpx.AsyncClient(timeout=_WAIT_S) as http:
-                streams = [
-                    http.stream("POST", f"{server.url}/v1/chat/completions", json=asked(str(i)))
-                    for i in range(2)
-                ]
-                first = await streams[0].__aenter__()
-                assert first.status_code == 200
-                waiting = asyncio.create_task(streams[1].__aenter__())
-                while server.port.busy < 2:
-                    await asyncio.sleep(0.01)
-                refused = await http.post(f"{server.url}/v1/chat/completions", json=asked("3"))
-                assert refused.status_code == 429
-                assert 1 <= int(refused.headers["Retry-After"]) <= 600
-                assert refused.json()["error"]["code"] == "queue_full"
-                waiting.cancel()
-                await streams[0].__aexit__(None, None, None)
-
-        asyncio.run(crowd())
-        until(lambda: server.port.busy == 0)
-
-
 def test_stopping_the_server_ends_answers_with_an_error(tmp_path: Path) -> None:
     """Never with a stop that looks like the model's own."""
     slow = FakeReply(text="word " * 5000, tokens_per_second=50)

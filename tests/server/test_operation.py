@@ -144,6 +144,56 @@ def test_each_gets_its_own_words_of_its_own_model(folder: Path, tmp_path: Path) 
         assert order.index("b: from the window") == 8, "first come, first served, whoever comes"
 
 
+def test_more_than_may_wait_are_told_when_to_come_again(tmp_path: Path) -> None:
+    """J06: a hundred at once, where 64 may wait for one; when that one goes, each of them gets its own."""
+    script = FakeScript(replies=(ECHO,), asked={"slow": FakeReply(prefill_s=1000.0)})
+    model = tmp_path / "toy.gguf"
+    model.write_bytes(b"GGUF")
+    with LocalServer(model, fake_command(script, tmp_path)) as server:
+        slow = request(server, asked("slow"))
+        until(lambda: server.port.busy == 1)
+
+        async def crowd() -> list[httpx.Response]:
+            refused = 0
+            limits = httpx.Limits(max_connections=None)
+            async with httpx.AsyncClient(timeout=60, limits=limits, verify=False) as http:
+
+                async def one(number: int) -> httpx.Response:
+                    nonlocal refused
+                    body = asked(str(number), stream=False)
+                    answer = await http.post(server.url + CHAT, json=body)
+                    refused += answer.status_code == 429
+                    return answer
+
+                tasks = [asyncio.create_task(one(number)) for number in range(99)]
+                while server.port.busy < 65 or refused < 35:
+                    await asyncio.sleep(0.01)
+                slow.close()
+                return await asyncio.gather(*tasks)
+
+        answers = asyncio.run(crowd())
+        for number, answer in enumerate(answers):
+            if answer.status_code == 429:
+                assert 1 <= int(answer.headers["Retry-After"]) <= 600
+                assert answer.json()["error"]["code"] == "queue_full"
+            else:
+                assert answer.json()["choices"][0]["message"]["content"] == f"toy: {number}"
+        assert sum(answer.status_code == 200 for answer in answers) == 64
+
+
+def test_all_who_wait_are_told_that_the_server_stops(tmp_path: Path) -> None:
+    with scripted(tmp_path, SLOW) as server:
+        waiting = [request(server, asked(str(number), stream=number % 2 == 1)) for number in range(4)]
+        until(lambda: server.port.busy == 4)
+        server.stop()
+        for number, connection in enumerate(waiting):
+            with connection:
+                told = connection.makefile("rb").read()
+            assert b"being stopped" in told and b'"stop"' not in told and b"[DONE]" not in told
+            begun = number % 2 == 1 and b" 200 " in told.splitlines()[0]
+            assert begun or b" 503 " in told.splitlines()[0]
+
+
 def test_a_model_that_fails_takes_nobody_along(folder: Path, tmp_path: Path) -> None:
     script = FakeScript(replies=(ECHO,), load_fail="This file is damaged.", fails="b", load_s=0.1)
     with LocalServer(folder, fake_command(script, tmp_path)) as server:
