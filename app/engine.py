@@ -124,7 +124,8 @@ class Engine:
         model = cast(LoadedModel, model)
         self._model = model
         self._loop = Loop(model.target, self._clock, model.costs, model.threads)
-        cache = PromptCache(request.options.prompt_cache_mb << 20, free_bytes)
+        weights = model.report.size_bytes
+        cache = PromptCache(request.options.prompt_cache_mb << 20, lambda: free_bytes() - weights)
         self._slots = Slots(model.target, model.target.n_slots, cache)
         return model.report
 

@@ -29,7 +29,7 @@ class PromptCache:
     """Holds ``most_bytes`` at most; of too many, those go first that were left longest ago."""
 
     def __init__(self, most_bytes: int, free_bytes: Callable[[], int]) -> None:
-        """``free_bytes``: memory that nobody needs now."""
+        """``free_bytes``: memory that nobody needs now; it may be less than nothing."""
         self._most = most_bytes
         self._free = free_bytes
         self._entries: list[Cached] = []
@@ -44,7 +44,7 @@ class PromptCache:
     @property
     def room(self) -> int:
         """Bytes that the next conversation may take: others make room for it, other programs do not."""
-        return min(self._most, self._free() // 2) if self._most else 0
+        return max(0, min(self._most, self._free() // 2)) if self._most else 0
 
     def has(self, tokens: Sequence[int]) -> bool:
         """Whether one begins with all of them."""
@@ -75,5 +75,6 @@ class PromptCache:
 
 
 def free_bytes() -> int:
-    """Memory that nobody needs now."""
+    """Memory that no program has for itself; weights mapped from a file are counted, since they could be
+    read again."""
     return int(psutil.virtual_memory().available)

@@ -34,7 +34,10 @@ def copy_out(context: Any, seq: int, most_bytes: int) -> _Bytes | None:
     size = int(lib.llama_state_seq_get_size_ext(context, seq, lib.LLAMA_STATE_SEQ_FLAGS_NONE))
     if not 0 < size <= most_bytes:
         return None
-    data = np.empty(size, dtype=np.uint8)
+    try:
+        data = np.empty(size, dtype=np.uint8)
+    except MemoryError:
+        return None
     written = lib.llama_state_seq_get_data_ext(
         context, _pointer(data), size, seq, lib.LLAMA_STATE_SEQ_FLAGS_NONE
     )

@@ -129,6 +129,8 @@ class BackgroundServer:
             self._port = port
             self._say(ServerState("running", place))
             host.run(sockets, port.stop)
+            if self._on == place:
+                self._fail(place, "It stopped by itself; its log may say why.")
         self._port = None
         with self._lock:
             self._host = None

@@ -119,6 +119,18 @@ def test_what_cannot_be_saved_whole_stays_where_it_is() -> None:
     assert held(slots)[first] == conversation(5) and len(cache) == 0
 
 
+def test_what_cannot_be_cut_comes_back_only_where_it_need_not_be() -> None:
+    slots, _ = cached(1)
+    slots._target.saves_all = False  # type: ignore[misc]
+    chat = conversation(5)
+    use(slots, chat)
+    use(slots, conversation(6))
+    slot, computed = slots.take([*chat[:250], 1, 2], False)
+    assert computed == len(HEAD)
+    slots.give_back(slot, HEAD)
+    assert slots.take([*chat, 1, 2], False)[1] == len(chat)
+
+
 def test_a_slot_in_use_is_left_alone() -> None:
     slots, _ = cached(2)
     busy, _ = slots.take(conversation(5), False)
