@@ -14,7 +14,8 @@ from app.chats.chat import Chat
 from app.chats.conversation import Conversation
 from app.chats.errors import ChatsError
 from app.chats.export import as_json, as_markdown, exported, suggested_name
-from app.chats.importing import ImportedChat, read_chats, read_chats_file
+from app.chats.imported import ImportedChat
+from app.chats.importing import read_chats, read_chats_file
 from app.chats.message import Message
 from app.chats.sampling import SamplingChoice
 from app.protocol import Piece

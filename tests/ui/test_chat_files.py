@@ -42,14 +42,14 @@ def test_all_chats_are_written_and_what_is_gone_comes_back(
     for chat in store.chats()[:30]:
         keep.delete(chat.id)
     assert len(store) == _MANY - 30
-    window.chat.files.import_file(path)
+    window.chat.files.import_files([path])
     qtbot.waitUntil(lambda: said(window, "30 chats were imported. 15 more were here already."), timeout=WAIT)
     assert sorted(chat.title for chat in store.chats()) == sorted(f"chat {n}" for n in range(_MANY))
     assert len(titles(window)) == _MANY + 1
     number = window.session.controller.chat.title.removeprefix("chat ")
     assert texts(window) == [f"question {number}", f"answer {number}"]
-    window.chat.files.import_file(path)
-    qtbot.waitUntil(lambda: said(window, "All chats of the file are here already."), timeout=WAIT)
+    window.chat.files.import_files([path])
+    qtbot.waitUntil(lambda: said(window, "All these chats are here already."), timeout=WAIT)
     assert len(store) == _MANY
 
 
@@ -68,10 +68,25 @@ def test_what_cannot_be_written_or_read_is_a_card_that_offers_to_try_again(
     assert window.chat.messages.problem_card() is None
     dialog.reject()
     (tmp_path / "none.json").write_text("no chats")
-    window.chat.files.import_file(tmp_path / "none.json")
+    window.chat.files.import_files([tmp_path / "none.json"])
     qtbot.waitUntil(lambda: window.chat.messages.problem_card() is not None, timeout=WAIT)
     card = window.chat.messages.problem_card()
     assert card is not None and list(card.buttons) == ["import_chats", "dismiss"]
+
+
+def test_of_several_files_those_that_can_be_read_are_taken(
+    window: MainWindow, qtbot: QtBot, tmp_path: Path
+) -> None:
+    good, bad = tmp_path / "1758392316161.conversation.json", tmp_path / "bad.json"
+    turn = {"versions": [{"role": "user", "content": [{"type": "text", "text": "from there"}]}]}
+    good.write_text(json.dumps({"name": "Moved here", "messages": [turn]}))
+    bad.write_text("[]]")
+    window.chat.files.import_files([good, bad])
+    qtbot.waitUntil(lambda: window.chat.messages.problem_card() is not None, timeout=WAIT)
+    card = window.chat.messages.problem_card()
+    assert card is not None and "bad.json" in card.what
+    assert said(window, "1 chat was imported.") and texts(window) == ["from there"]
+    assert "Moved here" in titles(window)
 
 
 def test_settings_and_palette_lead_there(window: MainWindow, qtbot: QtBot) -> None:
@@ -86,7 +101,7 @@ def test_settings_and_palette_lead_there(window: MainWindow, qtbot: QtBot) -> No
         dialog.reject()
     page.chats.take.click()
     dialog = window.findChildren(QFileDialog)[-1]
-    assert dialog.fileMode() == QFileDialog.FileMode.ExistingFile
+    assert dialog.fileMode() == QFileDialog.FileMode.ExistingFiles
     dialog.reject()
     assert {"Import chats", "Export all chats as JSON", "Export all chats as Markdown"} <= {
         entry.title for entry in window.shell.entries()

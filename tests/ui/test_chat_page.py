@@ -355,12 +355,12 @@ def test_what_was_exported_is_imported_again(window: MainWindow, qtbot: QtBot, t
     path = tmp_path / "chat.json"
     window.chat.files.export(id_of(window, "tell me"), path, "json")
     window.session.controller.new_chat()
-    window.chat.files.import_file(path)
+    window.chat.files.import_files([path])
     qtbot.waitUntil(lambda: titles(window) == ["# Today", "tell me", "tell me"], timeout=WAIT)
     assert texts(window) == ["tell me", "tell me"]
     assert "1 chat was imported." in window.chat.notices()
     path.write_text("no chats here")
-    window.chat.files.import_file(path)
+    window.chat.files.import_files([path])
     qtbot.waitUntil(lambda: window.chat.messages.problem_card() is not None, timeout=WAIT)
 
 

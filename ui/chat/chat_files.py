@@ -14,7 +14,8 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from app.chats.archive import ArchiveStopped, Snapshot, archive_name, write_archive
 from app.chats.errors import ChatsError
 from app.chats.export import ExportKind, suggested_name
-from app.chats.importing import ImportedChat, read_chats_file
+from app.chats.imported import ImportedChat
+from app.chats.importing import read_chats_file
 from ui.bidi import visible
 from ui.chat.view import Problem
 from ui.session import Session
@@ -94,37 +95,47 @@ class ChatFiles(QObject):
     # ---- import
 
     def ask_import(self) -> None:
-        """Which file? Then ``import_file``."""
-        dialog = self._dialog("Import chats", "Chats (*.json);;All files (*)")
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.fileSelected.connect(lambda path: self.import_file(Path(path)))
+        """Which files? Then ``import_files``."""
+        dialog = self._dialog("Import chats", "Chats (*.json *.jsonl);;All files (*)")
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
+        dialog.filesSelected.connect(lambda paths: self.import_files([Path(path) for path in paths]))
         dialog.open()
 
-    def import_file(self, path: Path) -> None:
-        """Read the chats in a file on another thread, then add them and show the first."""
-        self._run(self._read, path)
+    def import_files(self, paths: Sequence[Path]) -> None:
+        """Read the chats in these files on another thread, then add them and show the first."""
+        self._run(self._read, paths)
 
-    def _read(self, path: Path) -> None:
-        try:
-            found = read_chats_file(path)
-        except ChatsError as error:
-            why = error.message
-            self._finished.emit(lambda: self._cannot(why, "import_chats"))
-        else:
-            self._finished.emit(lambda: self._begin_adding(found))
+    def _read(self, paths: Sequence[Path]) -> None:
+        found: list[ImportedChat] = []
+        why = ""
+        for path in paths:
+            if self._closing.is_set():
+                return
+            try:
+                found += read_chats_file(path)
+            except ChatsError as error:
+                why = error.message if len(paths) == 1 else f"{visible(path.name)}: {error.message}"
+        self._finished.emit(lambda: self._take(found, why))
 
-    def _begin_adding(self, found: Sequence[ImportedChat]) -> None:
+    def _take(self, found: Sequence[ImportedChat], why: str) -> None:
+        """``why`` is what was wrong with the last file that could not be read, "" where all could."""
         new = self._chats.without_known(found)
-        self._add(new, 0, len(found) - len(new))
+        self._add(new, 0, lambda: self._tell(len(new), len(found) - len(new), why))
 
-    def _add(self, new: Sequence[ImportedChat], done: int, known: int) -> None:
+    def _add(self, new: Sequence[ImportedChat], done: int, then: Callable[[], None]) -> None:
         self._chats.add_imported(new[done : done + _SLICE])
         done += _SLICE
         if done < len(new):
-            QTimer.singleShot(0, self, lambda: self._add(new, done, known))
+            QTimer.singleShot(0, self, lambda: self._add(new, done, then))
             return
         self._chats.show_imported(new)
-        self._session.noticed.emit(_told(len(new), known))
+        then()
+
+    def _tell(self, new: int, known: int, why: str) -> None:
+        if new or known:
+            self._session.noticed.emit(_told(new, known))
+        if why:
+            self._cannot(why, "import_chats")
 
     # ---- inside
 
@@ -154,7 +165,7 @@ class ChatFiles(QObject):
 
 def _told(new: int, known: int) -> str:
     if not new:
-        return "All chats of the file are here already."
+        return "All these chats are here already."
     text = "1 chat was imported." if new == 1 else f"{new:,} chats were imported."
     if known:
         text += " 1 more was here already." if known == 1 else f" {known:,} more were here already."

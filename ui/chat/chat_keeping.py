@@ -10,7 +10,8 @@ from app.chats.chat import Chat
 from app.chats.conversation import Conversation
 from app.chats.errors import ChatsError
 from app.chats.export import ExportKind, exported
-from app.chats.importing import ImportedChat, read_chats_file
+from app.chats.imported import ImportedChat
+from app.chats.importing import read_chats_file
 from app.chats.message import clean_text
 from app.chats.sampling import Preset, SamplingChoice
 from app.chats.titles import one_line, title_of

@@ -51,7 +51,7 @@ class ChatsRow(SettingRow):
         widget = QWidget(parent)
         self.take = QPushButton("Import…", widget)
         self.take.setAccessibleName("Import chats")
-        self.take.setToolTip("Take chats from a file: an export of Slipstream, or ChatGPT's.")
+        self.take.setToolTip("Take chats from files of Slipstream, ChatGPT, LM Studio or Jan.")
         self.take.clicked.connect(lambda: self.asked.emit("import_chats"))
         self.write = QPushButton("Export", widget)
         self.write.setProperty("look", "menu")
