@@ -518,3 +518,20 @@ def test_a_fault_in_a_stream_of_responses(server: LocalServer) -> None:
     last = events[-1]
     assert last["type"] == "error" and "broke" in last["message"] and last["code"] == "internal"
     assert not any(event["type"].endswith(("done", "completed", "incomplete")) for event in events)
+
+
+def test_what_openais_client_puts_together_of_a_stream(client: openai.OpenAI) -> None:
+    """Its own helpers are stricter than a loop over events: places, kinds and ends must all be there."""
+    with client.chat.completions.stream(
+        model="toy", messages=user(f"I look.\n{CALL}\n{CALL}"), tools=TOOLS, n=2
+    ) as chat:
+        told = [event.type for event in chat]
+        whole = chat.get_final_completion()
+    assert {"chunk", "content.delta", "tool_calls.function.arguments.done"} <= set(told)
+    for choice in whole.choices:
+        calls = choice.message.tool_calls or []
+        assert [json.loads(call.function.arguments) for call in calls] == [{"place": "Genova"}] * 2
+        assert choice.finish_reason == "tool_calls" and (choice.message.content or "").strip() == "I look."
+    with client.responses.stream(model="toy", input="One two three.") as response:
+        assert [event.type for event in response][-1] == "response.completed"
+        assert response.get_final_response().output_text == "One two three."
