@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QPalette
-from PySide6.QtWidgets import QApplication, QLabel
+from PySide6.QtWidgets import QApplication, QLabel, QMenu
 from pytestqt.qtbot import QtBot
 
 import ui
@@ -134,3 +134,26 @@ def test_fonts_follow_the_text_size(theme: Theme, qapp: QApplication) -> None:
             [small_font().pixelSize(), numbers_font(qapp.font()).pixelSize(), code_font().pixelSize()]
         )
     assert sizes == [[12, 12, 13], [24, 24, 26]]
+
+
+@pytest.mark.parametrize("name", ["light", "dark"])
+def test_ticks_in_menus_are_ours_and_in_the_accent(theme: Theme, qtbot: QtBot, name: str) -> None:
+    theme.apply(Settings(theme=name))  # type: ignore[arg-type]
+    menu = QMenu()
+    qtbot.addWidget(menu)
+    for text in ("one", "two"):
+        action = menu.addAction(text)
+        action.setCheckable(True)
+        action.setChecked(text == "two")
+    menu.ensurePolished()
+    menu.resize(menu.sizeHint())
+    picture = menu.grab().toImage()
+    accent = QColor(theme.tokens.accent)
+    ticked = {
+        action.text()
+        for action in menu.actions()
+        for x in range(menu.actionGeometry(action).left(), menu.actionGeometry(action).left() + 28)
+        for y in range(menu.actionGeometry(action).top(), menu.actionGeometry(action).bottom())
+        if picture.pixelColor(x, y) == accent
+    }
+    assert ticked == {"two"}
