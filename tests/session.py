@@ -30,7 +30,9 @@ from app.protocol import (
 from drafting.parameters import LinkParameters
 
 # What makes token ids comparable across batch sizes: see drafting.md, "where rounding can change".
-EXACT = EngineOptions(n_ctx=2048, kv_type="f32", flash_attention="off")
+# On one thread: tiny models are too small for two, which on a busy machine wait for each other.
+EXACT = EngineOptions(n_ctx=2048, n_threads=1, kv_type="f32", flash_attention="off")
+EXACT_ON_ALL_CORES = msgspec.structs.replace(EXACT, n_threads=0)
 GREEDY = SamplingParams(temperature=0)
 
 

@@ -53,8 +53,6 @@ PENALTIES = SamplingParams(
     logit_bias={65: 2.0, 101: -100.0},
 )
 
-ONE_THREAD = replace(EXACT, n_threads=1)  # they are too small for two
-
 # Case A14
 SCHEMA = JsonSchema('{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}')
 BAIT = '{"n": "seven", "n": "seven"'
@@ -73,7 +71,7 @@ def assert_fits(text: str) -> None:
 def test_same_ids_with_penalties_whoever_drafts(
     session: Session, t0: Path, d0: Path, seed: int | None
 ) -> None:
-    session.load(t0, d0, ONE_THREAD)
+    session.load(t0, d0, EXACT)
     sampling = PENALTIES if seed is None else replace(PENALTIES, temperature=0.9)
     plain = session.ask("the the the cat", sampling=sampling, seed=seed, max_tokens=150)
     assert 101 not in plain.token_ids
@@ -96,7 +94,7 @@ def test_same_ids_with_penalties_whoever_drafts(
 
 def test_a_draft_models_penalties_follow_the_text_as_the_targets_do(session: Session, t0: Path) -> None:
     """With the target itself for a drafter, all is accepted: q is p, penalties and all."""
-    session.load(t0, t0, ONE_THREAD)
+    session.load(t0, t0, EXACT)
     # an answer that ended by itself would throw away what was drafted behind its end
     endless = replace(PENALTIES, logit_bias={**PENALTIES.logit_bias, EOS: -100.0, IM_END: -100.0})
     for sampling, seed in [
@@ -140,7 +138,7 @@ def json_with_every_method(
 
 
 def test_json_of_a_tiny_model_whoever_drafts(session: Session, t0: Path, d0: Path) -> None:
-    session.load(t0, d0, ONE_THREAD)
+    session.load(t0, d0, EXACT)
     drafted = json_with_every_method(
         session, seeds=range(20), chains=CHAINS, exact=False, sampling=SamplingParams(temperature=0.8)
     )
@@ -166,7 +164,7 @@ def test_json_of_the_starter_whoever_drafts(session: Session, starter: Path, sta
 
 
 def test_without_a_seed_it_is_json_too(session: Session, t0: Path, d0: Path) -> None:
-    session.load(t0, d0, ONE_THREAD)
+    session.load(t0, d0, EXACT)
     for _ in range(10):
         sampling = SamplingParams(temperature=1.5, top_k=0, top_p=1.0, min_p=0.0)
         assert_fits(
@@ -180,7 +178,7 @@ def test_thoughts_end_before_the_grammar_begins(session: Session, tmp_path: Path
     template = CHATML.replace("assistant\n", "assistant\n<think>\n") if opened else CHATML + "{# <think> #}"
     opening, closing, brace = 510, 511, 4 + ord("{")
     thinker = write_llama(tmp_path / "thinker.gguf", Tiny(template=template, words=("<think>", "</think>")))
-    session.load(thinker, options=ONE_THREAD)
+    session.load(thinker, options=EXACT)
     # Random weights would hardly ever begin or end a thought, nor think in letters.
     bias = {opening: 8.0, closing: 8.0, brace: 6.0} | {4 + ord(c): 4.0 for c in ascii_lowercase}
     prompt = "n is 7" + "".join(f'{letter}</think>{{"n": 1}}' for letter in ascii_lowercase)
@@ -218,7 +216,7 @@ def _ends_thoughts_inside(session: Session, done: Done, closing: int) -> bool:
 
 
 def test_a_stop_string_ends_an_answer_inside_its_grammar(session: Session, t0: Path) -> None:
-    session.load(t0, t0, ONE_THREAD)
+    session.load(t0, t0, EXACT)
     quoted = Gbnf('root ::= "\\"" [a-z]{200} "\\""')
     plain = session.ask("say", grammar=quoted, max_tokens=300)
     stop = plain.text[20:22]
@@ -229,7 +227,7 @@ def test_a_stop_string_ends_an_answer_inside_its_grammar(session: Session, t0: P
 
 
 def test_a_grammar_that_ends_ends_the_answer(session: Session, t0: Path) -> None:
-    session.load(t0, t0, ONE_THREAD)
+    session.load(t0, t0, EXACT)
     for links in ((), ("draft",)):
         done = session.ask("say", grammar=Gbnf('root ::= "yes" | "no"'), links=links, parameters=EAGER)
         assert done.text in ("yes", "no") and done.finish_reason == "stop"
@@ -254,7 +252,7 @@ BAD = [
 def test_bad_input_is_said_before_anything_is_decoded(
     session: Session, t0: Path, grammar: Any, sampling: dict[str, Any], words: str
 ) -> None:
-    session.load(t0, options=ONE_THREAD)
+    session.load(t0, options=EXACT)
     failed = session.terminal(
         session.client.generate(
             [ChatMessage("user", "hi")], grammar=grammar, sampling=SamplingParams(**sampling)
@@ -267,7 +265,7 @@ def test_bad_input_is_said_before_anything_is_decoded(
 
 
 def test_a_dead_end_fails_the_request_and_not_the_worker(session: Session, t0: Path) -> None:
-    session.load(t0, options=ONE_THREAD)
+    session.load(t0, options=EXACT)
     ban = {token: -100.0 for token in range(512) if token == 4 + ord("a") or token >= 260}
     failed = session.terminal(
         session.client.generate(
@@ -280,7 +278,7 @@ def test_a_dead_end_fails_the_request_and_not_the_worker(session: Session, t0: P
 
 
 def test_a_cancel_in_the_middle_of_a_grammar_leaves_no_trace(session: Session, t0: Path, d0: Path) -> None:
-    session.load(t0, d0, ONE_THREAD)
+    session.load(t0, d0, EXACT)
     fresh = session.ask(CHAT, grammar=SCHEMA, sampling=GREEDY)
     request = session.client.generate(
         [ChatMessage("user", "go")], grammar=Gbnf("root ::= [^x] root"), sampling=PENALTIES

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import gguf
+import msgspec
 import psutil
 import pytest
 
@@ -23,7 +24,7 @@ from app.protocol import (
 from drafting.parameters import LinkParameters, MapParameters
 from drafting.statistics import DrafterCounts
 from native.model import Model
-from tests.session import EXACT, GREEDY, Session
+from tests.session import EXACT, EXACT_ON_ALL_CORES, GREEDY, Session
 from tests.tiny_gguf import IM_END, IM_START, Tiny, write_llama
 
 LINKS = ("cache", "map-k", "mod")
@@ -70,7 +71,7 @@ def test_the_second_turn_prefills_only_what_is_new(session: Session, starter: Pa
 def test_a_prompt_longer_than_the_batch_and_drafts_that_must_fit_it(
     session: Session, t0: Path, n_batch: int
 ) -> None:
-    options = EngineOptions(n_ctx=2048, n_batch=n_batch, kv_type="f32", flash_attention="off")
+    options = msgspec.structs.replace(EXACT, n_batch=n_batch)
     report = session.load(t0, options=options)
     assert report.max_draft == min(64, n_batch - 1)
     done = session.ask("abc" * 300, links=LINKS, max_draft=64, max_tokens=60)
@@ -264,4 +265,4 @@ def test_a_load_can_be_cancelled(session: Session, starter_f32: Path) -> None:
     event = session.terminal(request)
     # A small machine may be done before the cancel arrives; a cancelled load says so.
     assert isinstance(event, Loaded) or (isinstance(event, Failed) and event.kind == "cancelled")
-    session.load(starter_f32, options=EXACT)
+    session.load(starter_f32, options=EXACT_ON_ALL_CORES)

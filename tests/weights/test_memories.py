@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from app import contexts
@@ -272,7 +273,7 @@ def test_the_second_turn_reads_only_what_is_new(session: Session, path: Path) ->
 def test_another_answer_to_the_same_message_does_not_begin_at_the_first_token(
     session: Session, path: Path, kind: str
 ) -> None:
-    report = session.load(path, options=EngineOptions(n_batch=64, kv_type="f32", flash_attention="off"))
+    report = session.load(path, options=msgspec.structs.replace(EXACT, n_batch=64))
     assert isinstance(report, ModelReport)
     first = session.ask(PROMPT, links=NGRAMS, max_tokens=60)
     again = session.ask(PROMPT, max_tokens=60)

@@ -58,8 +58,6 @@ from tests.weights.neural import (
     only,
 )
 
-ONE_THREAD = msgspec.structs.replace(EXACT, n_threads=1)
-
 
 @pytest.fixture(scope="module", params=KINDS)
 def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
@@ -307,7 +305,7 @@ def fresh(session: Session) -> Callable[[Path], list[tuple[int, ...]]]:
     def answers(target: Path) -> list[tuple[int, ...]]:
         said = known.setdefault(target.read_bytes(), [])
         for messages in CHATS[len(said) :]:
-            session.load(target, None, ONE_THREAD)
+            session.load(target, None, EXACT)
             said.append(session.ask(messages, max_tokens=60).token_ids)
         return said
 
@@ -317,7 +315,7 @@ def fresh(session: Session) -> Callable[[Path], list[tuple[int, ...]]]:
 def test_chats_in_turn_and_an_edited_message_answer_as_fresh_ones(
     session: Session, kind: Kind, files: Files, fresh: Callable[[Path], list[tuple[int, ...]]]
 ) -> None:
-    report = session.load(*files, ONE_THREAD)
+    report = session.load(*files, EXACT)
     assert {d.name: d.reason for d in report.drafters}[kind.link] is None
     assert report.draft_model_path == (str(files.drafter) if files.drafter else None)
     warm = []
@@ -332,7 +330,7 @@ def test_chats_in_turn_and_an_edited_message_answer_as_fresh_ones(
 
 def test_the_context_is_used_to_its_last_token(session: Session, kind: Kind, files: Files) -> None:
     """Where a drafter has no room for a draft it pauses, a block drafter before others."""
-    session.load(*files, msgspec.structs.replace(ONE_THREAD, n_ctx=64))
+    session.load(*files, msgspec.structs.replace(EXACT, n_ctx=64))
     frame = session.ask("!", max_tokens=1).stats.prompt_tokens - 1
     for n_prompt in (50, 62, 63):
         prompt = "!" * (n_prompt - frame)
@@ -355,7 +353,7 @@ def drafting_by(kind: Kind) -> DraftingParams:
 
 def test_a_cancel_while_it_drafts(session: Session, kind: Kind, files: Files) -> None:
     """At moments that are as they come; drafts take most of the time."""
-    session.load(*files, ONE_THREAD)
+    session.load(*files, EXACT)
     fresh = session.ask("hi")
     for wait in (0.0, 0.004, 0.011):
         request = session.client.generate(GO, sampling=ENDLESS, drafting=drafting_by(kind))
@@ -393,7 +391,7 @@ def test_a_cancel_behind_each_of_the_first_drafted_tokens(
     monkeypatch.setattr(Sequence, "draw_draft", cancelling)
     drafter = str(files.drafter) if files.drafter else None
     engine.load(
-        Load(request_id=0, model_path=str(files.target), draft_model_path=drafter, options=ONE_THREAD),
+        Load(request_id=0, model_path=str(files.target), draft_model_path=drafter, options=EXACT),
         lambda fraction: None,
     )
     try:
@@ -412,7 +410,7 @@ def test_a_cancel_behind_each_of_the_first_drafted_tokens(
 
 
 def test_automatic_mode_says_the_same(session: Session, kind: Kind, files: Files) -> None:
-    session.load(*files, ONE_THREAD)
+    session.load(*files, EXACT)
     plain = session.ask("tell me", max_tokens=200)
     auto = session.ask("tell me", mode="auto", links=(kind.link,), max_tokens=200)
     assert auto.token_ids == plain.token_ids
@@ -421,7 +419,7 @@ def test_automatic_mode_says_the_same(session: Session, kind: Kind, files: Files
 def test_a_draft_model_pauses_when_its_own_context_is_full(session: Session, tmp_path: Path) -> None:
     target = write_llama(tmp_path / "target.gguf")
     drafter = write_llama(tmp_path / "drafter.gguf", Tiny(n_layer=1, n_ctx_train=64))
-    session.load(target, drafter, ONE_THREAD)
+    session.load(target, drafter, EXACT)
     plain = session.ask("hi", sampling=ENDLESS, max_tokens=120)
     drafted = session.ask("hi", sampling=ENDLESS, links=("draft",), parameters=only("draft"), max_tokens=120)
     assert drafted.token_ids == plain.token_ids

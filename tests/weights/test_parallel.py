@@ -32,7 +32,7 @@ from tests.weights.neural import KINDS, Kind
 
 SLOTS = 4
 PROMPTS = [f"{word} and {word} again, {word} and {word} again, then" for word in ("one", "two", "sea", "sun")]
-TOGETHER = msgspec.structs.replace(EXACT, n_parallel=SLOTS, n_ctx=512, n_threads=1)
+TOGETHER = msgspec.structs.replace(EXACT, n_parallel=SLOTS, n_ctx=512)
 
 
 class Answers:

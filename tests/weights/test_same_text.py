@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from app.protocol import DRAFTERS, NEURAL, ChatMessage, DrafterName, EngineOptions, SamplingParams
-from tests.session import EXACT, Session
+from app.protocol import DRAFTERS, NEURAL, ChatMessage, DrafterName, SamplingParams
+from tests.session import EXACT, EXACT_ON_ALL_CORES, Session
 
 # Those that can draft with a draft model at hand; test_neural.py is about the heads.
 LINKS: tuple[DrafterName, ...] = tuple(name for name in DRAFTERS if name == "draft" or name not in NEURAL)
@@ -33,7 +34,7 @@ PROMPTS = [
 
 @pytest.mark.timeout(1200)  # 60 answers of a 540 MB model, on a machine that may be busy
 def test_same_ids_on_the_starter_in_f32(session: Session, starter_f32: Path, starter_q2: Path) -> None:
-    session.load(starter_f32, starter_q2, EXACT)
+    session.load(starter_f32, starter_q2, EXACT_ON_ALL_CORES)
     drafted = dict.fromkeys(LINKS, 0)
     for prompt in PROMPTS:
         plain = session.ask(prompt, max_tokens=64)
@@ -130,7 +131,7 @@ def test_chats_in_turn_and_an_edited_message_answer_as_fresh_ones(
 def test_the_context_is_used_to_its_last_token_and_no_further(
     session: Session, t0: Path, n_prompt: int
 ) -> None:
-    session.load(t0, options=EngineOptions(n_ctx=64, kv_type="f32", flash_attention="off"))
+    session.load(t0, options=msgspec.structs.replace(EXACT, n_ctx=64))
     frame = session.ask("!", max_tokens=1).stats.prompt_tokens - 1  # each "!" is one token
     prompt = "!" * (n_prompt - frame)
     plain = session.ask(prompt, max_tokens=None)
