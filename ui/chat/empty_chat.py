@@ -80,7 +80,7 @@ class EmptyChat(QWidget):
         self._column = column
         middle = QWidget(self)
         middle.setLayout(column)
-        middle.setMaximumWidth(measures.MEASURE // 2)
+        middle.setMaximumWidth(measures.MEASURE * 2 // 3)
         middle.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         inner = QWidget(self)
         inner.setObjectName("column")
