@@ -47,14 +47,17 @@ class PromptCache:
         return max(0, min(self._most, self._free() // 2)) if self._most else 0
 
     def has(self, tokens: Sequence[int]) -> bool:
-        """Whether one begins with all of them."""
-        return any(common_prefix(entry.tokens, tokens) == len(tokens) for entry in self._entries)
+        """Whether one begins with all of them and can be cut behind them."""
+        n = len(tokens)
+        return any(
+            common_prefix(entry.tokens, tokens) == n == entry.state.usable(n) for entry in self._entries
+        )
 
     def best(self, tokens: Sequence[int]) -> tuple[Cached | None, int]:
-        """The one that shares most with the beginning of ``tokens``, and how many tokens that is."""
+        """The one that most tokens need not be read with, and how many that are; the last one always is."""
         found, most = None, 0
         for entry in reversed(self._entries):
-            shared = common_prefix(entry.tokens, tokens)
+            shared = entry.state.usable(min(common_prefix(entry.tokens, tokens), len(tokens) - 1))
             if shared > most:
                 found, most = entry, shared
         return found, most

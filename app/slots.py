@@ -73,12 +73,6 @@ class Slots:
         if shared[slot] * _WORTH < lost:
             slot = oldest
         cached, common = self._cache.best(tokens)
-        if (
-            cached is not None
-            and not self._target.saves_all
-            and not common == len(cached.tokens) < len(tokens)
-        ):
-            cached = None  # it could not be cut there
         if cached is not None and _pays(common - shared[slot], len(cached.tokens)):
             slot = oldest
             self._keep(slot, common_prefix(self._kept[slot], cached.tokens))

@@ -31,6 +31,9 @@ class SavedSlot:
     first: int = 0
     hidden: Floats | None = None
 
+    def usable(self, length: int) -> int:
+        return self.memory.usable(length)
+
     @property
     def n_bytes(self) -> int:
         return self.memory.n_bytes + (self.hidden.nbytes if self.hidden is not None else 0)

@@ -31,6 +31,9 @@ class SavedState(Protocol):
     @property
     def n_bytes(self) -> int: ...
 
+    def usable(self, length: int) -> int:
+        """How many of its first ``length`` tokens there are once it is put back and cut there."""
+
 
 class Target(Protocol):
     """A model with a KV cache per sequence. Sizes are in tokens."""

@@ -357,7 +357,9 @@ class Context(Owned):
         if data is None:
             return None
         kept = self._recurrent.kept(seq) if self._recurrent is not None else ()
-        return SavedSequence(self.length(seq), data, kept)
+        # Of layers with a sliding window llama.cpp saves the window alone.
+        can_cut = self._recurrent is None and not self.model.n_swa
+        return SavedSequence(self.length(seq), data, can_cut, kept)
 
     def restore(self, seq: int, saved: SavedSequence) -> int:
         """Put a copy into a sequence of this context, in the place of what that held; how many tokens it has

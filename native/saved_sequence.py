@@ -18,11 +18,21 @@ _Bytes = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class SavedSequence:
-    """``kept``: earlier states of a recurrent memory, which it can go back to."""
+    """``can_cut``: it can be cut anywhere when it is put back. ``kept``: earlier states of a recurrent
+    memory, which goes back to these alone."""
 
     length: int
     data: _Bytes
+    can_cut: bool = True
     kept: Sequence[Kept] = ()
+
+    def usable(self, length: int) -> int:
+        """How many of its first ``length`` tokens it has once it is put back and cut there."""
+        if length >= self.length:
+            return self.length
+        if self.can_cut:
+            return length
+        return max((each.length for each in self.kept if each.length <= length), default=0)
 
     @property
     def n_bytes(self) -> int:

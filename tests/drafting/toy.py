@@ -36,6 +36,10 @@ class ToyState:
     """A byte for each token."""
 
     tokens: tuple[int, ...]
+    can_cut: bool = True
+
+    def usable(self, length: int) -> int:
+        return min(length, len(self.tokens)) if self.can_cut or length >= len(self.tokens) else 0
 
     @property
     def n_bytes(self) -> int:
@@ -107,7 +111,7 @@ class ToyTarget:
         self.kv[seq] = []
 
     def save(self, seq: int, most_bytes: int) -> ToyState | None:
-        saved = ToyState(tuple(self.kv.get(seq, ())))
+        saved = ToyState(tuple(self.kv.get(seq, ())), self.saves_all)
         return saved if saved.n_bytes <= most_bytes else None
 
     def restore(self, seq: int, saved: SavedState) -> int:

@@ -51,6 +51,7 @@ def test_it_can_be_cut(context: Context, kind: str) -> None:
     read(context, OTHER[:100])
     context.restore(0, saved)
     left = go_on(context, [*TEXT[:270], *OTHER[:30]], 270)
+    assert left == saved.usable(270) and saved.usable(300) == 300
     assert left == (256 if kind in RECURRENT else 270 if kind == "attention" else 0)
 
 
