@@ -32,6 +32,7 @@ def private_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """No test reads or writes the person's own settings, chats, models and access token."""
     home = tmp_path / "slipstream-home"
     monkeypatch.setenv("SLIPSTREAM_HOME", str(home))
+    monkeypatch.setenv("XDG_DATA_HOME", str(home / "share"))  # where a desktop has its menu
     monkeypatch.setenv("HF_TOKEN_PATH", str(home / "hub-token"))
     return home
 

@@ -487,6 +487,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         os.environ["SLIPSTREAM_HOME"] = str(home / "home")
+        os.environ["XDG_DATA_HOME"] = str(home / "share")  # the desktop's menu is not to be changed
         with Watch() as watch:
             found = _run(home, seed, numbers, watch, options.trace)
     return 1 if found else 0
