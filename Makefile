@@ -2,6 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 ARGS ?=
+# A process for each core, and each file of tests in one of them. tests/weights has all cores to itself: models
+# compute on each of them. Without restarts, since after one xdist 3.8 may wait forever (its issue 1378).
+SIDE_BY_SIDE := --numprocesses=logical --maxprocesses=4 --dist=loadfile --no-loadscope-reorder --max-worker-restart=0
 
 .PHONY: help setup run serve test golden screenshots lint clean
 .DEFAULT_GOAL := help
@@ -30,7 +33,12 @@ serve:
 test:
 	@$(PYTHON) packaging/setup_env.py test
 	@$(MAKE) --no-print-directory checks
+ifeq ($(strip $(ARGS)),)
+	QT_QPA_PLATFORM=offscreen $(BIN)/pytest $(SIDE_BY_SIDE) --ignore=tests/weights || failed=$$?; \
+	QT_QPA_PLATFORM=offscreen $(BIN)/pytest tests/weights && exit $${failed:-0}
+else
 	QT_QPA_PLATFORM=offscreen $(BIN)/pytest $(ARGS)
+endif
 
 golden:
 	@$(PYTHON) packaging/setup_env.py test

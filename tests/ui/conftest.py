@@ -8,9 +8,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from PySide6.QtCore import QEvent
+from PySide6.QtCore import QEvent, SignalInstance
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
+from pytestqt.wait_signal import SignalBlocker
 
 from app.fake_script import FakeReply, FakeScript
 from app.settings import Settings, SettingsFile
@@ -48,6 +49,9 @@ class PatientBot(QtBot):
 
     def waitUntil(self, callback: Callable[[], bool | None], *, timeout: int = 0) -> None:
         super().waitUntil(callback, timeout=max(timeout, PATIENCE_MS))
+
+    def waitSignal(self, signal: SignalInstance, *, timeout: int = 0, **how: object) -> SignalBlocker:
+        return super().waitSignal(signal, timeout=max(timeout, PATIENCE_MS), **how)
 
 
 @pytest.fixture

@@ -184,7 +184,7 @@ def test_search_get_and_chat_with_the_drafter(make_window: MakeWindow, qtbot: Qt
 
 
 def test_the_worker_loads_what_came_together(theme: Theme, qtbot: QtBot, hub: LocalHub) -> None:
-    settings = Settings(theme="light", model=str(local("first", Tiny(n_layer=1))))
+    settings = Settings(theme="light", model=str(local("first", Tiny(n_layer=1))), n_threads=1)
     window = MainWindow(theme, SettingsFile(), settings, (sys.executable, "-m", "app.worker"))
     qtbot.addWidget(window)
     window.show()

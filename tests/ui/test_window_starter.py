@@ -25,7 +25,7 @@ WAIT = 60_000
 @pytest.fixture
 def window(theme: Theme, qtbot: QtBot) -> Iterator[MainWindow]:
     assert starter_path() is not None, "make test installs the starter's carrier"
-    settings = Settings(theme="light", temperature=0.0, max_tokens=240, draft_mode="manual")
+    settings = Settings(theme="light", temperature=0.0, max_tokens=240, draft_mode="manual", n_threads=1)
     window = MainWindow(theme, SettingsFile(), settings, (sys.executable, "-m", "app.worker"))
     window.show()
     window.start()

@@ -57,7 +57,7 @@ def test_a_drafters_parameters_and_a_floor(t0: Path) -> None:
 
 
 def test_the_seed_makes_it_again(t0: Path) -> None:
-    arguments = ("chat", "-m", str(t0), "--json", "--max-tokens", "30", "hello")
+    arguments = ("chat", "-m", str(t0), "--json", "--max-tokens", "30", "--threads", "1", "hello")
     first = json.loads(run(*arguments).stdout)
     again = json.loads(run(*arguments, "--seed", str(first["seed"]), "--spec", "off").stdout)
     assert again["token_ids"] == first["token_ids"]
