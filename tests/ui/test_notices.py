@@ -5,13 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QLabel, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
+from app.settings import Settings
 from tests.ui.chats import WAIT, ready
 from tests.ui.conftest import MakeWindow
 from ui.main_window import CHATS, MODELS, SETTINGS, MainWindow
 from ui.settings.settings_page import SettingsPage
+from ui.theme import Theme
 from ui.widgets.cards import ACTIONS
 from ui.widgets.notices import Notices
 
@@ -101,6 +103,39 @@ def test_an_error_that_nobody_caught_offers_the_report(window: MainWindow) -> No
     window.tell_of_failure("Something went wrong inside Slipstream (ValueError).")
     choose(window.chat._notices, "ValueError")
     assert "Slipstream" in QApplication.clipboard().text()
+
+
+@pytest.mark.parametrize("zoom", [100, 150])
+def test_where_there_is_little_width_the_button_stands_below_the_words(
+    theme: Theme, qtbot: QtBot, zoom: int
+) -> None:
+    theme.apply(Settings(theme="light", zoom=zoom))
+    around = QWidget()
+    qtbot.addWidget(around)
+    column = QVBoxLayout(around)
+    notices = Notices(theme, around)
+    column.addWidget(notices)
+    column.addStretch(1)
+    around.resize(900 * zoom // 100, 300)
+    notices.add(
+        "The last run of Slipstream did not end properly. Your chats and settings are kept.", "report"
+    )
+    around.show()
+    qtbot.waitExposed(around)
+    [line] = notices.lines()
+    button, words = line.button, line.findChild(QLabel)
+    assert button is not None and isinstance(words, QLabel)
+    qtbot.waitUntil(lambda: button.x() > words.geometry().right())
+    for width, below in ((330, True), (900, False), (330, True)):
+        around.resize(width * zoom // 100, 300)
+        qtbot.waitUntil(
+            lambda below=below: (
+                (button.y() >= words.geometry().bottom()) is below  # type: ignore[misc]
+                and words.height() >= words.heightForWidth(words.width())
+                and line.rect().contains(button.geometry())
+                and button.width() >= button.sizeHint().width()
+            )
+        )
 
 
 def test_every_action_that_a_notice_or_card_names_is_there(window: MainWindow, tmp_path: Path) -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from ui.bidi import visible
 from ui.theme import Theme
 from ui.widgets.layouts import nested
 from ui.widgets.quiet_button import QuietButton
 
+_BESIDE, _UNDER = (0, 1), (1, 0)  # row and column of a notice's button
+_LEAST_CHARACTERS = 40
 ACTIONS = {
     "retry": "Retry",
     "continue": "Continue",
@@ -82,20 +85,35 @@ class NoticeLine(QFrame):
         self.text = text
         self.action = action
         self.button: QPushButton | None = None
-        row = QHBoxLayout(self)
-        row.setContentsMargins(12, 4, 4, 4)
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(12, 4, 4, 4)
+        self._grid.setColumnStretch(0, 1)
         label = _wrapping(visible(text), self)
         label.setAccessibleName(text)
-        row.addWidget(label, 1)
+        self._grid.addWidget(label, 0, 0)
         if action:
             self.button = QPushButton(ACTIONS[action], self)
             self.button.setAccessibleDescription(text)
-            row.addWidget(self.button)
+            self._grid.addWidget(self.button, *_BESIDE)
+        self._below = False
         self._close = QuietButton(theme, "close", "", self)
         self._close.setAccessibleName("Dismiss notice")
         self._close.setToolTip("Dismiss")
         self._close.clicked.connect(self.dismissed)
-        row.addWidget(self._close, 0, Qt.AlignmentFlag.AlignTop)
+        self._grid.addWidget(self._close, 0, 2, Qt.AlignmentFlag.AlignTop)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if self.button is None:
+            return
+        beside = self.button.sizeHint().width() + self._close.sizeHint().width()
+        below = self.width() - beside < self.fontMetrics().averageCharWidth() * _LEAST_CHARACTERS
+        if below != self._below:  # words that stand in a narrow column are hard to read
+            self._below = below
+            self._grid.removeWidget(self.button)
+            self._grid.setContentsMargins(12, 4, 4, 8 if below else 4)
+            left = Qt.AlignmentFlag.AlignLeft if below else Qt.AlignmentFlag(0)
+            self._grid.addWidget(self.button, *(_UNDER if below else _BESIDE), left)
 
 
 def _wrapping(text: str, parent: QWidget) -> QLabel:
