@@ -20,7 +20,7 @@ from app.server.host import Address
 from app.server.routes import ANSWERS, router
 from app.server.service import Service
 
-MOST_BYTES = 32 << 20
+MOST_BYTES = 16 << 20
 
 
 def application(service: Service, address: Address, key: str | None = None) -> Application:

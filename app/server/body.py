@@ -12,7 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 
 from app.server.errors import ApiError
-from app.server.requests import FIELDS
+from app.server.fields import field_names
 
 _LONGEST_NAME = 64
 
@@ -46,8 +46,9 @@ def invalid(error: RequestValidationError) -> ApiError:
     _, *parts = first["loc"]  # the body
     unknown = parts.pop() if first["type"] == "extra_forbidden" else None
     place: list[str] = []
+    known = field_names()
     for part in parts:
-        if isinstance(part, str) and part not in FIELDS:
+        if isinstance(part, str) and part not in known:
             break  # one of several types that a field may have, or a key of the sender's own
         place.append(str(part))
     if unknown is not None:

@@ -6,7 +6,7 @@ import json
 from typing import Annotated, Any, Literal
 
 import msgspec
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, Field
 
 from app.protocol import (
     DRAFTERS,
@@ -19,14 +19,19 @@ from app.protocol import (
     ToolCall,
 )
 from app.server.errors import unsupported
+from app.server.fields import Body, FreeJson, Metadata, at_most, many, plain, text_only
 from app.tools import Function, calls_schema
 
 MOST_STOPS = 16
 MOST_CHOICES = 8
+MOST_TEXTS = 2048  # to be embedded
 MOST_BIASES = 1024
-MOST_DEPTH = 64  # of a JSON schema, and of the arguments of a call
+MOST_MESSAGES = 10_000
+MOST_PARTS = 1000  # of a message's content, and calls in it
+MOST_TOOLS = 128
 _LONGEST_ID = 10  # digits of a token's
 
+Bias = Annotated[float, Field(ge=-100.0, le=100.0)]
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 Speculation = Literal["off", "auto"] | Annotated[list[DrafterName], Field(min_length=1, max_length=11)]
 
@@ -41,55 +46,17 @@ _SAMPLED = (
 )
 
 
-def _plain(value: dict[str, Any]) -> dict[str, Any]:
-    """Raises ValueError for what cannot go on through every hand between here and the model."""
-    waiting: list[tuple[Any, int]] = [(value, 1)]
-    while waiting:
-        each, depth = waiting.pop()
-        if depth > MOST_DEPTH:
-            raise ValueError(f"is nested deeper than {MOST_DEPTH} levels")
-        if isinstance(each, dict | list):
-            inner = each.values() if isinstance(each, dict) else each
-            waiting += [(one, depth + 1) for one in inner]
-        elif isinstance(each, int) and not -(2**63) <= each < 2**63:
-            raise ValueError("holds a number that is too large")
-    return value
-
-
-def _text_only(content: Any) -> Any:
-    parts = content if isinstance(content, list) else ()
-    if any(isinstance(part, dict) and part.get("type", "text") != "text" for part in parts):
-        raise ValueError("this model takes text only")
-    return content
-
-
-FreeJson = Annotated[dict[str, Any], AfterValidator(_plain)]
-
-
-class _Body(BaseModel):
-    # A text is no number, and "yes" is not true.
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _given(cls, body: Any) -> Any:
-        """Null is the same as nothing, as it is for OpenAI."""
-        if not isinstance(body, dict):
-            return body
-        return {name: value for name, value in body.items() if value is not None}
-
-
-class TextPart(_Body):
+class TextPart(Body):
     type: Literal["text"]
     text: str
 
 
-class CalledFunction(_Body):
+class CalledFunction(Body):
     name: str
     arguments: str
 
 
-class Call(_Body):
+class Call(Body):
     id: str
     type: Literal["function"] = "function"
     function: CalledFunction
@@ -97,19 +64,21 @@ class Call(_Body):
     def tool_call(self) -> ToolCall:
         """Raises ApiError."""
         try:
-            arguments = _plain(msgspec.json.decode(self.function.arguments or "{}", type=dict[str, Any]))
+            arguments = plain(msgspec.json.decode(self.function.arguments or "{}", type=dict[str, Any]))
         except (ValueError, RecursionError):  # msgspec's own errors are ValueErrors
             raise unsupported("messages.tool_calls", "arguments are no JSON object") from None
         return ToolCall(self.function.name, json.dumps(arguments, ensure_ascii=False), self.id)
 
 
-class Message(_Body):
+class Message(Body):
     role: Role
-    content: Annotated[str | list[TextPart] | None, BeforeValidator(_text_only)] = None
+    content: Annotated[
+        str | Annotated[list[TextPart], many(MOST_PARTS)] | None, BeforeValidator(text_only)
+    ] = None
     name: str | None = None
     reasoning_content: str | None = Field(default=None, description="Read past: thoughts are not repeated.")
     refusal: str | None = None
-    tool_calls: list[Call] | None = None
+    tool_calls: Annotated[list[Call], many(MOST_PARTS)] | None = None
     tool_call_id: str | None = None
 
     def text(self) -> str:
@@ -118,28 +87,28 @@ class Message(_Body):
         return self.content or ""
 
 
-class StreamOptions(_Body):
+class StreamOptions(Body):
     include_usage: bool = False
     include_obfuscation: bool | None = None
 
 
-class ToolFunction(_Body):
+class ToolFunction(Body):
     name: str = Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")
     description: str | None = None
     parameters: FreeJson | None = None
     strict: bool | None = None
 
 
-class Tool(_Body):
+class Tool(Body):
     type: Literal["function"]
     function: ToolFunction
 
 
-class ChosenFunction(_Body):
+class ChosenFunction(Body):
     name: str
 
 
-class ChosenTool(_Body):
+class ChosenTool(Body):
     type: Literal["function"]
     function: ChosenFunction
 
@@ -147,19 +116,19 @@ class ChosenTool(_Body):
 ToolChoice = Literal["none", "auto", "required"] | ChosenTool
 
 
-class SchemaFormat(_Body):
+class SchemaFormat(Body):
     name: str = Field(max_length=64)
     description: str | None = None
     schema_: FreeJson | None = Field(default=None, alias="schema")
     strict: bool | None = None
 
 
-class ResponseFormat(_Body):
+class ResponseFormat(Body):
     type: Literal["text", "json_object", "json_schema"]
     json_schema: SchemaFormat | None = None
 
 
-class Sampled(_Body):
+class Sampled(Body):
     """What all requests for text have in common."""
 
     model: str = Field(description="The id of a model in /v1/models.")
@@ -170,11 +139,9 @@ class Sampled(_Body):
     frequency_penalty: float | None = Field(default=None, ge=-2.0, le=2.0)
     presence_penalty: float | None = Field(default=None, ge=-2.0, le=2.0)
     repeat_penalty: float | None = Field(default=None, gt=0.0, le=10.0)
-    logit_bias: dict[str, Annotated[float, Field(ge=-100.0, le=100.0)]] | None = Field(
-        default=None, max_length=MOST_BIASES
-    )
+    logit_bias: Annotated[dict[str, Bias], at_most(MOST_BIASES)] | None = None
     max_tokens: int | None = Field(default=None, ge=1, le=2**31 - 1)
-    stop: str | Annotated[list[str], Field(max_length=MOST_STOPS)] | None = None
+    stop: str | Annotated[list[str], many(MOST_STOPS)] | None = None
     seed: int | None = Field(default=None, ge=-(2**63), le=2**63 - 1)
     n: int = Field(default=1, ge=1, le=MOST_CHOICES)
     stream: bool = False
@@ -221,14 +188,14 @@ class Sampled(_Body):
 
 
 class ChatRequest(Sampled):
-    messages: list[Message] = Field(min_length=1, max_length=10_000)
+    messages: Annotated[list[Message], many(MOST_MESSAGES, least=1)]
     max_completion_tokens: int | None = Field(default=None, ge=1, le=2**31 - 1)
     response_format: ResponseFormat | None = None
-    tools: list[Tool] | None = Field(default=None, max_length=128)
+    tools: Annotated[list[Tool], many(MOST_TOOLS)] | None = None
     tool_choice: ToolChoice | None = None
     logprobs: bool | None = None
     top_logprobs: int | None = Field(default=None, ge=0, le=20)
-    metadata: dict[str, str] | None = None
+    metadata: Metadata | None = None
     store: bool | None = None
     parallel_tool_calls: bool | None = None
     service_tier: str | None = None
@@ -286,7 +253,7 @@ class ChatRequest(Sampled):
 
 
 class CompletionRequest(Sampled):
-    prompt: str | Annotated[list[str], Field(min_length=1, max_length=MOST_CHOICES)]
+    prompt: str | Annotated[list[str], many(MOST_CHOICES, least=1)]
     echo: bool = False
     logprobs: int | None = Field(default=None, ge=0, le=20)
 
@@ -294,9 +261,9 @@ class CompletionRequest(Sampled):
         return [self.prompt] if isinstance(self.prompt, str) else self.prompt
 
 
-class EmbeddingsRequest(_Body):
+class EmbeddingsRequest(Body):
     model: str = Field(description="The id of an embedding model in /v1/models.")
-    input: str | Annotated[list[str], Field(min_length=1, max_length=2048)]
+    input: str | Annotated[list[str], many(MOST_TEXTS, least=1)]
     encoding_format: Literal["float", "base64"] = "float"
     user: str | None = None
 
@@ -307,19 +274,19 @@ class EmbeddingsRequest(_Body):
         return texts
 
 
-class InputText(_Body):
+class InputText(Body):
     type: Literal["input_text", "output_text"]
     text: str
     annotations: list[Any] | None = None
     logprobs: list[Any] | None = None
 
 
-class InputMessage(_Body):
+class InputMessage(Body):
     """A message of the responses API; one that it answered with may come back as it was."""
 
     type: Literal["message"] = "message"
     role: Literal["system", "developer", "user", "assistant"]
-    content: str | list[InputText]
+    content: str | Annotated[list[InputText], many(MOST_PARTS)]
     id: str | None = None
     status: str | None = None
 
@@ -329,7 +296,7 @@ class InputMessage(_Body):
         return "".join(part.text for part in self.content)
 
 
-class TextFormat(_Body):
+class TextFormat(Body):
     type: Literal["text", "json_object", "json_schema"]
     name: str | None = None
     description: str | None = None
@@ -337,15 +304,15 @@ class TextFormat(_Body):
     strict: bool | None = None
 
 
-class TextOptions(_Body):
+class TextOptions(Body):
     format: TextFormat | None = None
 
 
-class ResponsesRequest(_Body):
+class ResponsesRequest(Body):
     """What of the responses API there is: text in, text out, nothing stored."""
 
     model: str = Field(description="The id of a model in /v1/models.")
-    input: str | Annotated[list[InputMessage], Field(min_length=1, max_length=10_000)]
+    input: str | Annotated[list[InputMessage], many(MOST_MESSAGES, least=1)]
     instructions: str | None = None
     max_output_tokens: int | None = Field(default=None, ge=1, le=2**31 - 1)
     temperature: float | None = Field(default=None, ge=0.0, le=2.0)
@@ -354,7 +321,7 @@ class ResponsesRequest(_Body):
     stream: bool = False
     text: TextOptions | None = None
     store: bool | None = Field(default=None, description="Nothing is stored, whatever this says.")
-    metadata: dict[str, str] | None = None
+    metadata: Metadata | None = None
     user: str | None = None
     speculation: Speculation | None = None
 
@@ -403,12 +370,3 @@ def _drafting(speculation: Speculation | None, defaults: DraftingParams) -> Draf
     return DraftingParams(
         mode="manual", links=links, parameters=defaults.parameters, max_draft=defaults.max_draft
     )
-
-
-def _fields(body: type[_Body]) -> set[str]:
-    names = {field.alias or name for name, field in body.model_fields.items()}
-    return names.union(*map(_fields, body.__subclasses__()))
-
-
-FIELDS = frozenset(_fields(_Body))
-"""The names of all fields there are."""

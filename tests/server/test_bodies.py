@@ -8,8 +8,10 @@ from typing import Any
 
 import httpx
 import pytest
+from pydantic import ValidationError
 
 from app.fake_script import FakeReply, FakeScript
+from app.server.requests import ChatRequest
 from tests.server.local_server import LocalServer
 from tests.session import fake_command
 
@@ -120,6 +122,31 @@ def test_an_unknown_field_is_named_but_not_at_any_length(server: LocalServer) ->
 
 def test_a_prompt_of_tokens_is_not_understood(server: LocalServer) -> None:
     assert error(server, "/v1/completions", '{"model": "toy", "prompt": [1, 2]}')["param"] == "prompt"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"logit_bias": {str(i): "x" for i in range(5000)}},
+        {"metadata": {str(i): 1 for i in range(5000)}},
+        {"stop": [1] * 5000},
+        {"tools": [1] * 5000},
+        {"tools": [{}] * 100},
+        {"messages": [1] * 5000},
+        {"messages": [{"role": "user", "content": [1] * 5000}]},
+        {"messages": [{"role": "user", "content": [{"type": "text"}] * 500}] * 500},
+        {"messages": [{"role": "assistant", "tool_calls": [{}] * 500}] * 500},
+        {"tools": [{"type": "function", "function": {"name": "t", "parameters": {"a": [1] * 20_000}}}]},
+        {f"x{i}": 1 for i in range(5000)},
+    ],
+    ids=lambda more: next(iter(more)),
+)
+def test_many_faults_are_not_all_told(more: dict[str, object]) -> None:
+    """What is said of each of a million would fill the memory, and hold up everybody for a minute."""
+    body: dict[str, object] = {"model": "toy", "messages": [{"role": "user", "content": "x"}]}
+    with pytest.raises(ValidationError) as refused:
+        ChatRequest.model_validate(body | more)
+    assert refused.value.error_count() <= 3
 
 
 def test_null_is_the_same_as_nothing(server: LocalServer) -> None:
