@@ -535,3 +535,18 @@ def test_a_text_file_dropped_on_the_page_is_quoted_and_a_model_is_left_to_the_wi
     assert page.composer.text() == "`a.txt`:\n\n```txt\nalpha\n```\n"
     accepted, data = drag("m.gguf")
     assert not accepted and not page.composer.edit.canInsertFromMimeData(data)
+
+
+@pytest.mark.parametrize(("width", "least"), [(420, 60), (900, 110), (1280, 200)])
+def test_the_title_has_its_share_beside_a_long_name_of_a_model(
+    make_window: MakeWindow, qtbot: QtBot, tmp_path: Path, width: int, least: int
+) -> None:
+    model = tmp_path / "A-model-with-quite-a-long-name-Instruct-2507.Q4_K_M.gguf"
+    model.write_bytes(b"GGUF")
+    window = make_window(model=str(model))
+    ready(window, qtbot)
+    window.resize(width, 700)
+    header, picker = window.chat.header, window.chat.picker
+    qtbot.waitUntil(lambda: header.title.width() >= least)
+    assert picker.geometry().right() <= header.width() and picker.width() >= 60
+    assert picker.minimumSizeHint().width() <= picker.width()

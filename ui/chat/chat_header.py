@@ -13,6 +13,7 @@ from ui.theme import FONT_PX, RADIUS, Theme, scaled_px
 _LEAST_PX, _ROOM_PX = 48, 24
 _WIDE_PX = 720
 _LEAST_TITLE_PX = 80
+_BUTTONS_PX = 70
 _TITLE_PAD = 8
 
 
@@ -84,6 +85,8 @@ class ChatHeader(QFrame):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        # The model's name has the rest, and can be cut as well.
+        self.title.setMinimumWidth(max(_LEAST_TITLE_PX, self.width() // 3 - _BUTTONS_PX))
         wide = self.width() >= scaled_px(_WIDE_PX, self._theme.measures.zoom)
         self.new_button.setText("New chat" if wide else "")
         self.new_button.setToolButtonStyle(
