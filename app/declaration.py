@@ -19,6 +19,7 @@ class Declared(Struct, frozen=True):
     of Control or an editor of its own. ``choices`` are values with their words. ``least`` is what the
     minimum is called. ``part_of`` names the field in whose row it is shown, ``only_if`` a field and the
     value of it that this one is for. ``reloads``: a change needs the model to be loaded again.
+    ``is_name``: a number that counts nothing, and is written without separators.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Declared(Struct, frozen=True):
     part_of: str | None = None
     only_if: tuple[str, str] | None = None
     reloads: bool = False
+    is_name: bool = False
 
     @property
     def is_whole(self) -> bool:
@@ -57,6 +59,7 @@ def setting(
     part_of: str | None = None,
     only_if: tuple[str, str] | None = None,
     reloads: bool = False,
+    is_name: bool = False,
 ) -> Meta:
     """A declaration to annotate a field with; see Declared for the words."""
     extra = {
@@ -69,6 +72,7 @@ def setting(
         "part_of": part_of,
         "only_if": only_if,
         "reloads": reloads,
+        "is_name": is_name,
     }
     return Meta(ge=ge, le=le, title=title, description=help, extra=extra)
 

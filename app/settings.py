@@ -468,6 +468,7 @@ class Settings(Struct, kw_only=True):
             "Programs find the server at http://localhost: and this number, followed by /v1.",
             ge=1024,
             le=65535,
+            is_name=True,
         ),
     ] = 1337
     server_access: Annotated[

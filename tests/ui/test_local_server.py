@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import httpx
 from msgspec.structs import replace
+from PySide6.QtWidgets import QSpinBox
 from pytestqt.qtbot import QtBot
 
 from app import api_key
@@ -107,7 +108,10 @@ def test_the_row_says_what_the_server_does(make_window: MakeWindow, qtbot: QtBot
     port = free_port()
     window = make_window(FakeReply(text="Said: {prompt}"), server_port=port)
     ready(window, qtbot)
-    row = page_of(window).server
+    page = page_of(window)
+    row = page.server
+    port_box = page.form.controls["server_port"]
+    assert isinstance(port_box, QSpinBox) and port_box.text() == str(port), "as it stands in an address"
     assert "Off" in row.explanation.text()
     session = window.session
     session.apply(replace(session.settings, server=True))

@@ -64,7 +64,7 @@ def shown_value(words: Declared, value: Any) -> str:
         case "whole" | "decimal":
             if words.least and value == words.minimum:
                 return words.least
-            number = f"{value:,}" if words.is_whole else f"{value:.2f}"
+            number = str(value) if words.is_name else f"{value:,}" if words.is_whole else f"{value:.2f}"
             return f"{number} {words.unit}".rstrip()
         case "choice":
             return dict(words.choices).get(value, "")

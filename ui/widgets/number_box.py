@@ -43,7 +43,7 @@ def number_box(words: Declared, value: float, parent: QWidget) -> NumberBox:
     if words.is_whole:
         box = WholeBox(parent)
         box.setRange(int(least), int(most))
-        box.setGroupSeparatorShown(True)
+        box.setGroupSeparatorShown(not words.is_name)
         box.setSingleStep(int(words.step) or 1)
         box.setValue(int(value))
     else:
