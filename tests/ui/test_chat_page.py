@@ -11,7 +11,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLineEdit, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.fake_script import FakeReply
+from app.fake_script import FakeReply, FakeScript
 from app.settings import SettingsFile
 from tests.ui.chats import (
     WAIT,
@@ -550,3 +550,22 @@ def test_the_title_has_its_share_beside_a_long_name_of_a_model(
     qtbot.waitUntil(lambda: header.title.width() >= least)
     assert picker.geometry().right() <= header.width() and picker.width() >= 60
     assert picker.minimumSizeHint().width() <= picker.width()
+
+
+def test_a_message_that_does_not_fit_is_asked_in_a_new_chat(make_window: MakeWindow, qtbot: QtBot) -> None:
+    script = FakeScript(replies=(FakeReply(text="word " * 60, tokens_per_second=5000),), n_ctx=110)
+    window = make_window(script=script)
+    ready(window, qtbot)
+    say(window, qtbot, "first")
+    say(window, qtbot, "and now something rather longer " * 8)
+    card = window.chat.messages.problem_card()
+    assert card is not None and "longer than the context" in card.what
+    assert list(card.buttons) == ["ask_anew", "settings:engine", "dismiss"]
+    full = window.session.controller.chat
+    qtbot.mouseClick(card.buttons["ask_anew"], Qt.MouseButton.LeftButton)
+    assert window.session.controller.chat is not full and full.draft == "" and texts(window) == []
+    assert window.chat.composer.text().startswith("and now") and window.chat.composer.edit.hasFocus()
+    assert window.chat.messages.problem_card() is None
+    qtbot.keyClick(window.chat.composer.edit, Qt.Key.Key_Return)
+    answered(window, qtbot)
+    assert len(texts(window)) == 2

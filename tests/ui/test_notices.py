@@ -140,6 +140,6 @@ def test_where_there_is_little_width_the_button_stands_below_the_words(
 
 def test_every_action_that_a_notice_or_card_names_is_there(window: MainWindow, tmp_path: Path) -> None:
     """Those of cards are done by the chat page, the others by the window."""
-    of_cards = {"retry", "continue", "reload", "restart", "restart_plain", "choose", "save"}
+    of_cards = {"retry", "continue", "reload", "restart", "restart_plain", "choose", "save", "ask_anew"}
     for name in set(ACTIONS) - of_cards - {"save_settings"}:
         assert window.actions_[name.partition(":")[0]].isEnabled()

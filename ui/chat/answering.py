@@ -11,7 +11,7 @@ from app.chats.joined_stats import joined
 from app.chats.message import RequestSettings, interrupt
 from app.chats.store import ChatStore
 from app.engine_client import Event, WorkerLost
-from app.protocol import Chunk, Done, Failed, Loaded, LoadProgress, PrefillProgress, Started
+from app.protocol import Chunk, Done, Failed, FailureKind, Loaded, LoadProgress, PrefillProgress, Started
 from app.settings import Settings
 from ui.chat.engine import AnswerCounter, Engine
 from ui.chat.in_flight import InFlight
@@ -19,6 +19,12 @@ from ui.chat.model_loading import ModelLoading
 from ui.chat.path_changes import tell_path
 from ui.chat.view import Problem, View
 from ui.speed.live_numbers import LiveNumbers
+
+# What to do where the engine would not take a message, see ui.chat.view.Problem.
+_HELPS: dict[FailureKind, tuple[str, ...]] = {
+    "too_long": ("ask_anew", "settings:engine"),
+    "no_model": ("choose", "models"),
+}
 
 
 class Answering:
@@ -199,11 +205,11 @@ class Answering:
         self.numbers.failed()
         self._numbers_changed = True
         if event.kind in ("bad_input", "too_long", "no_model") and not flight.answer.pieces:
-            self._refused(flight, event.message)
+            self._refused(flight, event.message, _HELPS.get(event.kind, ()))
         else:
             self._finish(flight, "failed", event.message)
 
-    def _refused(self, flight: InFlight, why: str) -> None:
+    def _refused(self, flight: InFlight, why: str, helps: tuple[str, ...]) -> None:
         """The engine would not take the message: it goes back to where it was typed."""
         self._in_flight.remove(flight)
         before = flight.conversation.messages
@@ -219,7 +225,7 @@ class Answering:
             tell_path(self._view, before, flight.conversation.messages)
             if question is not None:
                 self._view.give_back(question.text)
-            self._view.problem(Problem(why, kept))
+            self._view.problem(Problem(why, kept, helps))
         self.loading.answer_ended()
         self._view.chat_changed(flight.chat)
         self._view.engine_changed()

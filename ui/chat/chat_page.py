@@ -190,11 +190,20 @@ class ChatPage(QWidget):
                 self.picker.open_file()
             case "save":
                 self._session.store.retry()
+            case "ask_anew":
+                self._ask_anew()
             case "dismiss":
                 self.problem(None)
             case _:
                 self.problem(None)
                 self._session.action_asked.emit(action)
+
+    def _ask_anew(self) -> None:
+        """What was typed goes into a new chat, where it has the whole context."""
+        text = self.composer.text()
+        self.composer.clear()
+        self.controller.new_chat()
+        self.composer.set_text(text)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_PageUp, Qt.Key.Key_PageDown):

@@ -14,7 +14,8 @@ from app.protocol import Piece
 
 class Problem(Struct, frozen=True):
     """Something a person should know of and can act on. ``actions`` name what is offered:
-    retry, restart, restart_plain, reload, choose, save, or one of the window's."""
+    retry, restart, restart_plain, reload, choose, save, ask_anew, or one of the
+    window's."""
 
     what: str
     kept: str = ""
