@@ -11,7 +11,6 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLay
 from app import paths
 from app.chat_template import builtin_names
 from app.desktop_entry import has_menu
-from app.desktop_entry import has_menu
 from app.engine_client import Event
 from app.settings import GROUPS, Settings
 from ui.bidi import visible
@@ -21,7 +20,6 @@ from ui.settings.engine_row import EngineRow
 from ui.settings.exchange_row import ExchangeRow
 from ui.settings.group_list import GroupList
 from ui.settings.hub_token_row import HubTokenRow
-from ui.settings.menu_entry_row import MenuEntryRow
 from ui.settings.menu_entry_row import MenuEntryRow
 from ui.settings.past_acceptance import PastAcceptance
 from ui.settings.server_row import ServerRow
@@ -104,7 +102,6 @@ class SettingsPage(QWidget):
                 ],
                 "server": [self._key_row],
                 "window": [self._menu_row] if has_menu() else [],
-                "window": [self._menu_row] if has_menu() else [],
                 "all": [self._exchange_row],
             },
         )
@@ -152,10 +149,6 @@ class SettingsPage(QWidget):
     def _disk_use_row(self, parent: QWidget) -> SettingRow:
         self.disk_use = DiskUseRow(self._theme, self._session.models_folder, parent)
         return self.disk_use
-
-    def _menu_row(self, parent: QWidget) -> SettingRow:
-        self.menu_entry = MenuEntryRow(self._theme, parent)
-        return self.menu_entry
 
     def _menu_row(self, parent: QWidget) -> SettingRow:
         self.menu_entry = MenuEntryRow(self._theme, parent)
