@@ -40,10 +40,13 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[openai.OpenAI]:
     folder = tmp_path_factory.mktemp("tiny")
     write_llama(folder / "plain.gguf")
     write_llama(folder / "tools.gguf", Tiny(template=KNOWS_TOOLS))
-    write_llama(folder / "refuses.gguf", Tiny(template="{{ raise_exception('no turns today') }}" + CHATML))
-    write_llama(
-        folder / "spies.gguf", Tiny(template="{{ ''.__class__.__mro__[1].__subclasses__() }}" + CHATML)
-    )
+    for name, trick in (
+        ("refuses", "{{ raise_exception('no turns today') }}"),
+        ("spies", "{{ ''.__class__.__mro__[1].__subclasses__() }}"),
+        ("looks", "{{ cycler.__init__.__globals__.os.environ }}"),
+        ("endless", "{% for i in range(10**9) %}x{% endfor %}"),
+    ):
+        write_llama(folder / f"{name}.gguf", Tiny(template=trick + CHATML))
     settings = Settings(learn=False, n_ctx=1024, kv_type="f32", flash_attention="off", n_threads=1)
     with LocalServer(folder, settings=settings, parallel=2) as server:
         made = server.openai()
@@ -156,7 +159,7 @@ def test_no_schema_stops_the_server(client: openai.OpenAI, schema: dict[str, Any
     assert client.chat.completions.create(model="plain", messages=user("x"), max_tokens=1).choices
 
 
-@pytest.mark.parametrize("model", ["refuses", "spies"])
+@pytest.mark.parametrize("model", ["refuses", "spies", "looks", "endless"])
 def test_a_hostile_template_harms_nobody_else(client: openai.OpenAI, model: str) -> None:
     """E07: it is refused in words, or another stands in for it; nothing of this machine is in the prompt."""
     try:
