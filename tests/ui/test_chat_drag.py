@@ -137,3 +137,25 @@ def test_the_group_that_would_take_it_is_framed(make_window: MakeWindow, qtbot: 
     assert rows.viewport().grab().toImage().pixelColor(edge) != before.pixelColor(edge)
     assert not over(rows.viewport(), carried(two), QPoint(5, rows.viewport().height() - 5))
     assert rows.viewport().grab().toImage().pixelColor(edge) == before.pixelColor(edge)
+
+
+def test_what_was_dragged_can_be_taken_back(make_window: MakeWindow, qtbot: QtBot) -> None:
+    window = three_chats(make_window)
+    qtbot.waitUntil(lambda: len(titles(window)) == 4)
+    keep = window.session.controller.chats
+    keep.move(id_of(window, "one"), "Work")
+    keep.pin(id_of(window, "two"), True)
+    before = titles(window)
+    undo = window.chat.sidebar.undo
+    for title, onto, words in (
+        ("three", "# Work", "“three” is in “Work” now."),
+        ("two", "# Work", "“two” is in “Work” now."),
+        ("one", "# Pinned", "“one” is pinned now."),
+        ("one", "# Today", "“one” is in no folder now."),
+    ):
+        assert drag(window, title, onto) and titles(window) != before
+        assert undo.isVisible() and undo.text == words
+        undo.button.click()
+        assert titles(window) == before and undo.isHidden()
+    window.chat.sidebar.undo_asked.emit()  # there is nothing more to take back
+    assert titles(window) == before

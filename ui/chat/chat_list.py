@@ -46,6 +46,7 @@ class ChatList(QListView):
     renamed = Signal(object, str)
     pinned = Signal(object, bool)
     moved = Signal(object, str)  # to a folder, "" for none
+    dropped = Signal(object, bool, str)  # dragged to where it is pinned or not, and in this folder
     all_moved = Signal(list, str)  # the same for many
     duplicated = Signal(object)
     exported = Signal(object, str)  # "markdown" or "json"
@@ -192,23 +193,18 @@ class ChatList(QListView):
             event.ignore()
             return
         event.acceptProposedAction()
-        if group.kind == "pinned":
-            self.pinned.emit(chat.id, True)
-            return
-        folder = group.title if group.kind == "folder" else ""
-        if chat.folder != folder:
-            self.moved.emit(chat.id, folder)
-        if chat.pinned:
-            self.pinned.emit(chat.id, False)
+        pinned = group.kind == "pinned"
+        folder = chat.folder if pinned else group.title if group.kind == "folder" else ""
+        self.dropped.emit(chat.id, pinned, folder)
 
     def _drop_on_pin(self, data: QMimeData) -> None:
         if (chat := carried_chat(data, self._all)) is not None:
-            self.pinned.emit(chat.id, True)
+            self.dropped.emit(chat.id, True, chat.folder)
 
     def _drop_on_new_folder(self, data: QMimeData) -> None:
         if (chat := carried_chat(data, self._all)) is not None:
             # once the drag is over
-            QTimer.singleShot(0, self, lambda: self._ask_for_folder(chat.id, unpin=chat.pinned))
+            QTimer.singleShot(0, self, lambda: self._ask_for_folder(chat.id, dragged=True))
 
     def _group_for(self, data: QMimeData, at: QPoint) -> Group | None:
         """The group at this place, if what is dragged would move there."""
@@ -364,16 +360,18 @@ class ChatList(QListView):
         menu.addSeparator()
         menu.addAction("New folder…").triggered.connect(lambda: self._ask_for_folder(chat.id))
 
-    def _ask_for_folder(self, chat: int, *, unpin: bool = False) -> None:
+    def _ask_for_folder(self, chat: int, *, dragged: bool = False) -> None:
         dialog = self._name_dialog("New folder", "")
-        dialog.textValueSelected.connect(lambda name: self._move_to_new(chat, name, unpin))
+        dialog.textValueSelected.connect(lambda name: self._move_to_new(chat, name, dragged))
         dialog.open()
 
-    def _move_to_new(self, chat: int, name: str, unpin: bool = False) -> None:
-        if name := _folder_name(name):
+    def _move_to_new(self, chat: int, name: str, dragged: bool) -> None:
+        if not (name := _folder_name(name)):
+            return
+        if dragged:
+            self.dropped.emit(chat, False, name)
+        else:
             self.moved.emit(chat, name)
-            if unpin:  # else it would go on standing among the pinned ones
-                self.pinned.emit(chat, False)
 
     def _name_dialog(self, title: str, name: str) -> QInputDialog:
         dialog = QInputDialog(self)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from PySide6.QtCore import QObject
 
 from app.chats.chat import Chat
@@ -19,13 +22,14 @@ class SidebarControl(QObject):
         self._session = session
         self._controller = session.controller
         self._sidebar = sidebar
-        self._deleted: int | None = None
+        self._take_back: Callable[[], object] | None = None  # what was done here last
         self._changing = False  # many chats, one after the other
         chats, rows = session.controller.chats, sidebar.list
         rows.opened.connect(self._open)
         rows.renamed.connect(chats.rename)
         rows.pinned.connect(chats.pin)
         rows.moved.connect(chats.move)
+        rows.dropped.connect(self._drop)
         rows.all_moved.connect(self._move_all)
         rows.duplicated.connect(chats.duplicate)
         rows.deleted.connect(self.delete)
@@ -74,12 +78,35 @@ class SidebarControl(QObject):
         if chat is None:
             return
         self._controller.chats.delete(id)
-        self._deleted = id
-        self._sidebar.undo.offer(f"“{one_line(chat.label, 40)}” was deleted.")
+        self._offer(f"“{one_line(chat.label, 40)}” was deleted.", partial(self._restore, id))
+
+    def _restore(self, id: int) -> None:
+        chat = self._controller.chats.restore(id)
+        if chat is not None:
+            self._controller.chats.open(chat.id)
+
+    def _drop(self, id: int, pinned: bool, folder: str) -> None:
+        """A hand slips easily: what was dragged can be taken back."""
+        chat = self._session.store.get(id)
+        if chat is None:
+            return
+        before = chat.pinned, chat.folder
+        self._put(id, pinned, folder)
+        where = "pinned" if pinned else f"in “{one_line(chat.folder, 30)}”" if chat.folder else "in no folder"
+        self._offer(f"“{one_line(chat.label, 40)}” is {where} now.", partial(self._put, id, *before))
+
+    def _put(self, id: int, pinned: bool, folder: str) -> None:
+        self._changing = True
+        self._controller.chats.pin(id, pinned)
+        self._controller.chats.move(id, folder)
+        self._changing = False
+        self.fill()
+
+    def _offer(self, words: str, take_back: Callable[[], object]) -> None:
+        self._take_back = take_back
+        self._sidebar.undo.offer(words)
 
     def _undo(self) -> None:
-        if self._deleted is not None:
-            chat = self._controller.chats.restore(self._deleted)
-            self._deleted = None
-            if chat is not None:
-                self._controller.chats.open(chat.id)
+        take_back, self._take_back = self._take_back, None
+        if take_back is not None:
+            take_back()
