@@ -85,6 +85,7 @@ class MainWindow(QMainWindow):
         self.notices = Notices(theme, self)
         self.notices.setContentsMargins(16, 8, 16, 8)
         self.notices.chosen.connect(self._act)
+        mark_region(self.notices, "Notices")
         self._makers: dict[str, Callable[[], QWidget]] = {}
         self._made: dict[str, QWidget] = {}
         self._memory = WindowMemory(self)

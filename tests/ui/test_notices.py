@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QLabel, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -136,6 +137,23 @@ def test_where_there_is_little_width_the_button_stands_below_the_words(
                 and button.width() >= button.sizeHint().width()
             )
         )
+
+
+@pytest.mark.parametrize("page", [CHATS, SETTINGS])
+def test_f6_comes_to_what_a_notice_offers(window: MainWindow, qtbot: QtBot, page: str) -> None:
+    window.show_page(page)
+    window.session.offered.emit("The settings could not be saved.", "save_settings")
+    with qtbot.waitActive(window, timeout=WAIT):
+        window.activateWindow()
+    [line] = (window.chat._notices if page == CHATS else window.notices).lines()
+    assert line.button is not None
+    for _ in window.shell.regions.parts():
+        if line.isAncestorOf(QApplication.focusWidget() or window):
+            break
+        qtbot.keyClick(QApplication.focusWidget() or window, Qt.Key.Key_F6)
+    assert line.button.hasFocus()
+    qtbot.keyClick(line.button, Qt.Key.Key_Space)
+    assert window.chat.notices() == () and window.notices.texts() == ()
 
 
 def test_every_action_that_a_notice_or_card_names_is_there(window: MainWindow, tmp_path: Path) -> None:

@@ -142,6 +142,7 @@ class ChatPage(QWidget):
             (self.sidebar, "Chats"),
             (self.header, "Header"),
             (self.pages, "Messages"),
+            (self._notices, "Notices"),
             (self.composer, "Composer"),
             (self.strip, "Speed of the answer"),
         ):
