@@ -21,6 +21,7 @@ from app.protocol import (
 )
 from drafting.parameters import LinkParameters, NeuralParameters
 from native.quantize import WeightType
+from tests.golden import steady_worker
 from tests.golden.models import DRAFT, starter_as
 from tests.session import Session
 
@@ -105,7 +106,7 @@ class Runs:
 
     def __enter__(self) -> Self:
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._session = Session(log_path=self.folder / "worker.log")
+        self._session = Session(steady_worker.COMMAND, log_path=self.folder / "worker.log")
         return self
 
     def __exit__(
