@@ -181,7 +181,7 @@ class Engine:
         said = last.content if last is not None else message.prompt or ""
         # A function may give nothing back, and an answer may have been nothing but calls.
         if not said.strip() and (last is None or last.role in ("user", "system")):
-            raise EngineError("bad_input", "The message is empty.")
+            raise EngineError("bad_input", "The message is empty.", "prompt")
         if message.begun is not None and message.grammar is not None:
             raise EngineError("bad_input", "An answer that must follow a grammar cannot be continued.")
         prepared = model.prepare(message)
@@ -191,6 +191,7 @@ class Engine:
                 "too_long",
                 f"The prompt is longer than the context: {n_prompt:,} tokens, where {n_ctx - 1:,} fit. "
                 "Shorten the message, start a new chat, or choose a larger context in the settings.",
+                "prompt",
             )
         named = message.seed is not None
         seed = secrets.randbelow(_SEED_LIMIT) if message.seed is None else message.seed

@@ -172,9 +172,9 @@ class LlamaModel:
                 functions = read_functions(request.functions) if request.functions is not None else []
                 prompt = self._prompts.build(request.messages, now, request.begun, functions)
         except TemplateError as error:
-            raise EngineError("bad_input", f"The model's chat template says: {error}") from error
+            raise EngineError("bad_input", f"The model's chat template says: {error}", "prompt") from error
         if not prompt.tokens:
-            raise EngineError("bad_input", "The message is empty.")
+            raise EngineError("bad_input", "The message is empty.", "prompt")
         grammar, notices = None, prompt.notices
         if self._learning is not None:
             self._learning.check()
@@ -183,12 +183,13 @@ class LlamaModel:
             try:
                 grammar, unenforced = answer_gbnf(request.grammar, prompt.closing, self._thoughts)
             except GrammarError as error:
-                raise EngineError("bad_input", f"The grammar cannot be used: {error}.") from error
+                raise EngineError("bad_input", f"The grammar cannot be used: {error}.", "grammar") from error
             notices += unenforced
         unknown = [t for t in request.sampling.logit_bias if not 0 <= t < self._model.n_vocab]
         if unknown:
             n_vocab = self._model.n_vocab
-            raise EngineError("bad_input", f"There is no token {unknown[0]}: this model has {n_vocab:,}.")
+            said = f"There is no token {unknown[0]}: this model has {n_vocab:,}."
+            raise EngineError("bad_input", said, "logit_bias")
         special = self._model.special_tokens
         return Prepared(
             tokens=prompt.tokens,
@@ -211,7 +212,7 @@ class LlamaModel:
                     self._model, prepared.grammar, root=ROOT, ends=prepared.end_tokens, hidden=hidden
                 )
             except GrammarError as error:
-                raise EngineError("bad_input", f"The grammar cannot be used: {error}.") from error
+                raise EngineError("bad_input", f"The grammar cannot be used: {error}.", "grammar") from error
         return llama_source(self._context, _options(sampling), prepared.tokens, grammar)
 
     def history(self, slot: int) -> History | None:

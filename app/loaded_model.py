@@ -6,7 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from app.protocol import DraftingParams, FailureKind, Generate, Load, ModelReport, SamplingParams
+from app.protocol import (
+    DraftingParams,
+    FailureKind,
+    Generate,
+    Load,
+    ModelReport,
+    RequestPart,
+    SamplingParams,
+)
 from drafting.controller import Controller
 from drafting.cost import CostCurve
 from drafting.drafter import Drafter
@@ -24,9 +32,10 @@ NO_EXACT = (
 class EngineError(Exception):
     """A request that cannot be served, in words for the person who sent it."""
 
-    def __init__(self, kind: FailureKind, message: str) -> None:
+    def __init__(self, kind: FailureKind, message: str, about: RequestPart | None = None) -> None:
         super().__init__(message)
         self.kind = kind
+        self.about = about
 
 
 class NoExact(Exception):

@@ -30,6 +30,8 @@ FailureKind = Literal[
     "internal",  # our fault
 ]
 
+RequestPart = Literal["prompt", "grammar", "logit_bias"]
+
 DrafterName = Literal[
     "cache", "simple", "map-k", "map-k4v", "mod", "suffix", "draft", "eagle3", "mtp", "dflash", "dspark"
 ]
@@ -371,12 +373,14 @@ class Done(Struct, frozen=True, tag=True, kw_only=True):
 
 
 class Failed(Struct, frozen=True, tag=True):
-    """``recoverable``: the same worker can go on with the next request."""
+    """``recoverable``: the same worker can go on with the next request. ``about``: what of the request was
+    at fault, where that is known."""
 
     request_id: int
     kind: FailureKind
     message: str
     recoverable: bool = True
+    about: RequestPart | None = None
 
 
 class Log(Struct, frozen=True, tag=True):

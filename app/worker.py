@@ -140,7 +140,7 @@ class Worker:
             else:
                 self._send(self._engine.given_up(request) or self._engine.start(request))
         except EngineError as error:
-            self._send(Failed(request.request_id, error.kind, str(error)))
+            self._send(Failed(request.request_id, error.kind, str(error), about=error.about))
         except MemoryError:
             self._send(Failed(request.request_id, "out_of_memory", "There is not enough memory."))
         except StreamClosed:

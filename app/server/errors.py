@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Literal
 
-from app.protocol import FailureKind
+from app.protocol import FailureKind, RequestPart
 
 ErrorType = Literal["invalid_request_error", "authentication_error", "rate_limit_error", "server_error"]
 
@@ -57,13 +59,23 @@ class ApiError(Exception):
         return {"type": "error", "sequence_number": number, **told}
 
 
-def engine_error(kind: FailureKind, message: str) -> ApiError:
-    """What the engine could not do."""
+def engine_error(kind: FailureKind, message: str, about: RequestPart | None = None) -> ApiError:
+    """What the engine could not do. ``param`` is the engine's own name of the part, see ``naming``."""
     status = _STATUS[kind]
     type: ErrorType = "invalid_request_error" if status < 500 else "server_error"
     # Clients that shorten a conversation by themselves look for OpenAI's own word.
     code = "context_length_exceeded" if kind == "too_long" else kind
-    return ApiError(status, message, type=type, code=code)
+    return ApiError(status, message, type=type, param=about, code=code)
+
+
+@contextmanager
+def naming(fields: Mapping[RequestPart, str]) -> Iterator[None]:
+    """Errors in here name the request's ``fields``, by the part that the engine got of them."""
+    try:
+        yield
+    except ApiError as error:
+        error.param = next((name for part, name in fields.items() if part == error.param), error.param)
+        raise
 
 
 def unsupported(field: str, why: str) -> ApiError:

@@ -101,7 +101,7 @@ class EnginePort:
             if isinstance(event, Failed):
                 if event.kind == "no_model" and self._load_problem is not None:
                     raise engine_error("bad_model", self._load_problem)
-                raise engine_error(event.kind, event.message)
+                raise engine_error(event.kind, event.message, event.about)
             if isinstance(event, Done) and event.finish_reason == "cancelled":
                 raise ApiError(503, "The answer was stopped.", type="server_error", code="cancelled")
             yield event

@@ -15,6 +15,7 @@ from app.protocol import (
     DraftingParams,
     Grammar,
     JsonSchema,
+    RequestPart,
     SamplingParams,
     ToolCall,
 )
@@ -231,6 +232,10 @@ class ChatRequest(Sampled):
     def must_call(self) -> bool:
         return self.tool_choice == "required" or isinstance(self.tool_choice, ChosenTool)
 
+    def parts(self) -> dict[RequestPart, str]:
+        """The fields that parts of the engine's request come from."""
+        return {"prompt": "messages", "grammar": "tools" if self.must_call else "response_format"}
+
     def told_logprobs(self) -> int | None:
         if self.top_logprobs is not None and not self.logprobs:
             raise unsupported("top_logprobs", "needs logprobs")
@@ -342,6 +347,10 @@ class ResponsesRequest(Body):
 
     def drafting(self, defaults: DraftingParams) -> DraftingParams:
         return _drafting(self.speculation, defaults)
+
+    def parts(self) -> dict[RequestPart, str]:
+        """The fields that parts of the engine's request come from."""
+        return {"prompt": "input", "grammar": "text.format"}
 
     def format(self) -> dict[str, Any]:
         asked = self.text.format if self.text is not None else None

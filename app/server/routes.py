@@ -15,6 +15,7 @@ from app.server.completions import ROUTE as COMPLETIONS
 from app.server.completions import completions
 from app.server.embeddings import ROUTE as EMBEDDINGS
 from app.server.embeddings import embeddings
+from app.server.errors import naming
 from app.server.requests import ChatRequest, CompletionRequest, EmbeddingsRequest, ResponsesRequest
 from app.server.responses import ROUTE as RESPONSES
 from app.server.responses import responses
@@ -45,7 +46,8 @@ def router(service: Service) -> APIRouter:
 
     @routes.post(CHAT, responses=_ERRORS, tags=["answers"])
     async def chat(body: ChatRequest, request: Request) -> Response:
-        return await chat_completions(service, body, request)
+        with naming(body.parts()):
+            return await chat_completions(service, body, request)
 
     @routes.post(COMPLETIONS, responses=_ERRORS, tags=["answers"])
     async def text(body: CompletionRequest, request: Request) -> Response:
@@ -53,7 +55,8 @@ def router(service: Service) -> APIRouter:
 
     @routes.post(RESPONSES, responses=_ERRORS, tags=["answers"])
     async def response(body: ResponsesRequest, request: Request) -> Response:
-        return await responses(service, body, request)
+        with naming(body.parts()):
+            return await responses(service, body, request)
 
     @routes.post(EMBEDDINGS, responses=_ERRORS, tags=["answers"])
     async def embed(body: EmbeddingsRequest, request: Request) -> Response:

@@ -155,7 +155,7 @@ def test_no_schema_stops_the_server(client: openai.OpenAI, schema: dict[str, Any
             max_tokens=4,
         )
     except openai.BadRequestError as error:
-        assert "grammar" in str(error) or "schema" in str(error)
+        assert error.param == "response_format" and "grammar" in str(error)
     assert client.chat.completions.create(model="plain", messages=user("x"), max_tokens=1).choices
 
 
@@ -172,8 +172,9 @@ def test_a_hostile_template_harms_nobody_else(client: openai.OpenAI, model: str)
 
 def test_a_ban_and_a_token_that_is_not_there(client: openai.OpenAI) -> None:
     asked: dict[str, Any] = {"model": "plain", "messages": user("x"), "max_tokens": 8, "temperature": 0.0}
-    with pytest.raises(openai.BadRequestError, match="no token 512"):
+    with pytest.raises(openai.BadRequestError, match="no token 512") as refused:
         client.chat.completions.create(**asked, logit_bias={"512": 1})
+    assert refused.value.param == "logit_bias"
     told = client.chat.completions.create(**asked, logit_bias={"300": 100}, logprobs=True).choices[0].logprobs
     assert told is not None and len({each.token for each in told.content or []}) == 1
 
@@ -182,7 +183,28 @@ def test_a_prompt_longer_than_the_context(client: openai.OpenAI) -> None:
     """By the name that clients look for which shorten a conversation themselves."""
     with pytest.raises(openai.BadRequestError, match="longer than the context") as refused:
         client.chat.completions.create(model="plain", messages=user("word " * 2000))
-    assert refused.value.code == "context_length_exceeded"
+    assert (refused.value.code, refused.value.param) == ("context_length_exceeded", "messages")
+    with pytest.raises(openai.BadRequestError) as refused:
+        client.completions.create(model="plain", prompt="word " * 2000)
+    assert refused.value.param == "prompt"
+    with pytest.raises(openai.BadRequestError) as refused:
+        client.responses.create(model="plain", input="word " * 2000)
+    assert refused.value.param == "input"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_schema_that_cannot_be_is_named_by_its_field(client: openai.OpenAI, stream: bool) -> None:
+    wrong = {"type": "object", "properties": {"x": {"$ref": "#/nowhere"}}}
+    function: Any = {"type": "function", "function": {"name": "f", "parameters": wrong}}
+    with pytest.raises(openai.BadRequestError) as refused:
+        client.chat.completions.create(
+            model="plain", messages=user("?"), tools=[function], tool_choice="required", stream=stream
+        )
+    assert refused.value.param == "tools"
+    shape: Any = {"format": {"type": "json_schema", "name": "s", "schema": wrong}}
+    with pytest.raises(openai.BadRequestError) as refused:
+        client.responses.create(model="plain", input="?", text=shape, stream=stream)
+    assert refused.value.param == "text.format"
 
 
 def test_control_tokens_are_the_senders_own_where_there_is_no_template(client: openai.OpenAI) -> None:
