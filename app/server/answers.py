@@ -122,7 +122,7 @@ def chat_logprobs(chances: Sequence[TokenLogprob]) -> dict[str, object]:
 
 
 def _chance(data: bytes, logprob: float) -> dict[str, object]:
-    return {"token": data.decode("utf-8", "replace"), "logprob": _finite(logprob), "bytes": list(data)}
+    return {"token": _spelled(data), "logprob": _finite(logprob), "bytes": list(data)}
 
 
 class TextLogprobs:
@@ -140,21 +140,22 @@ class TextLogprobs:
             offsets.append(self._at)
             self._at += len(self._decoder.decode(each.data))
         return {
-            "tokens": [_spelled(each.data) for each in chances],
+            "tokens": [_spelled(each.data, "bytes:") for each in chances],
             "token_logprobs": [_finite(each.logprob) for each in chances],
             "top_logprobs": [
-                {_spelled(data): _finite(logprob) for data, logprob in each.top} for each in chances
+                {_spelled(data, "bytes:"): _finite(logprob) for data, logprob in each.top} for each in chances
             ],
             "text_offset": offsets,
         }
 
 
-def _spelled(data: bytes) -> str:
-    """A token's text; one that is a part of a character is told apart from others as OpenAI does."""
+def _spelled(data: bytes, mark: str = "") -> str:
+    """A token's text. One that is a part of a character shows its bytes as OpenAI does, behind ``mark``, so
+    that no two look alike."""
     try:
         return data.decode()
     except UnicodeDecodeError:
-        return "bytes:" + "".join(f"\\x{byte:02x}" for byte in data)
+        return mark + "".join(f"\\x{byte:02x}" for byte in data)
 
 
 def _finite(logprob: float) -> float:

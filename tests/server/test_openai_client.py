@@ -272,6 +272,7 @@ def test_characters_come_whole_however_their_bytes_come(
     assert LETTERS.startswith(content) and "\ufffd" not in content
     assert content == LETTERS.encode()[:most].decode(errors="ignore")
     assert whole.logprobs is not None
+    assert not any("\ufffd" in each.token for each in whole.logprobs.content or [])
     data = b"".join(bytes(each.bytes or ()) for each in whole.logprobs.content or [])
     assert data.decode() == content
     body = {"messages": user("letters"), "max_tokens": most}
