@@ -58,7 +58,13 @@ class Address:
 
     def named_origins(self) -> frozenset[str]:
         """Pages that may read the answers."""
-        return frozenset(origin.lower().rstrip("/") for origin in self.origins)
+        return frozenset(map(_as_sent, self.origins))
+
+
+def _as_sent(origin: str) -> str:
+    """As browsers write it: in lower case, without a path, and without a port that goes without saying."""
+    origin = origin.lower().rstrip("/")
+    return origin.removesuffix(":443" if origin.startswith("https:") else ":80")
 
 
 def _is_loopback(host: str) -> bool:

@@ -427,6 +427,15 @@ def test_an_address_that_the_machine_lacks_is_left_out() -> None:
             listen(Address(0, bind=(missing,)))
 
 
+def test_a_page_is_named_as_browsers_name_it() -> None:
+    named = ("HTTPS://App.example:443/", "http://localhost:80", "http://localhost:5173")
+    assert Address(origins=named).named_origins() == {
+        "https://app.example",
+        "http://localhost",
+        "http://localhost:5173",
+    }
+
+
 def test_the_port_that_nobody_names() -> None:
     assert {"localhost", "localhost:80", "[::1]"} <= Address(80).allowed_hosts()
     assert "http://localhost" in Address(80).allowed_origins()
