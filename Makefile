@@ -2,8 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 ARGS ?=
-# A process for each core, and each file of tests in one of them. tests/weights has all cores to itself: models
-# compute on each of them. Without restarts, since after one xdist 3.8 may wait forever (its issue 1378).
+# A process for each core, and each file of tests in one of them. What computes on all cores follows by itself.
+# Without restarts, since after one xdist 3.8 may wait forever (its issue 1378).
 SIDE_BY_SIDE := --numprocesses=logical --maxprocesses=4 --dist=loadfile --no-loadscope-reorder --max-worker-restart=0
 
 .PHONY: help setup run serve test golden screenshots lint clean
@@ -34,8 +34,8 @@ test:
 	@$(PYTHON) packaging/setup_env.py test
 	@$(MAKE) --no-print-directory checks
 ifeq ($(strip $(ARGS)),)
-	QT_QPA_PLATFORM=offscreen $(BIN)/pytest $(SIDE_BY_SIDE) --ignore=tests/weights || failed=$$?; \
-	QT_QPA_PLATFORM=offscreen $(BIN)/pytest tests/weights && exit $${failed:-0}
+	QT_QPA_PLATFORM=offscreen $(BIN)/pytest $(SIDE_BY_SIDE) -m 'not all_cores' || failed=$$?; \
+	QT_QPA_PLATFORM=offscreen $(BIN)/pytest -m all_cores && exit $${failed:-0}
 else
 	QT_QPA_PLATFORM=offscreen $(BIN)/pytest $(ARGS)
 endif

@@ -25,6 +25,8 @@ from tests.session import EXACT, EXACT_ON_ALL_CORES, Session
 from tests.tiny_gguf import Tiny, write_llama
 from tests.weights.neural import PROMPT, answer, first_id
 
+pytestmark = pytest.mark.all_cores
+
 SIZES = Tiny(n_layer=4)
 OPTIONS = ContextOptions(n_ctx=256, n_batch=32, n_outputs=24, kv_type="f32", flash_attention="off")
 LENGTH = 48

@@ -16,6 +16,8 @@ from tests.server.local_server import LocalServer
 from tests.session import Session
 from tests.tiny_gguf import Tiny, write_llama
 
+pytestmark = pytest.mark.all_cores
+
 TEXTS = ("the tide", "the sea", "a bicycle")
 
 

@@ -27,6 +27,8 @@ from native.model import Model
 from tests.session import EXACT, EXACT_ON_ALL_CORES, GREEDY, Session
 from tests.tiny_gguf import IM_END, IM_START, Tiny, write_llama
 
+pytestmark = pytest.mark.all_cores
+
 LINKS = ("cache", "map-k", "mod")
 
 

@@ -19,6 +19,8 @@ from tests.golden.rounding import Judge, check_default_mode
 from tests.golden.runs import EAGLE3, OFF, Difference, Run, Runs, compare
 from tests.golden.sampled import check_seeds
 
+pytestmark = pytest.mark.all_cores
+
 THREADS = 2  # with one, a lone row is computed like any other
 
 

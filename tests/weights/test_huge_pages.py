@@ -13,6 +13,8 @@ from model_store.starter import starter_path
 from native import huge_pages
 from tests.session import Session
 
+pytestmark = pytest.mark.all_cores
+
 
 def in_huge_pages(pid: int) -> int:
     """Bytes of the process' own memory that are in huge pages."""

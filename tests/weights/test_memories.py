@@ -305,6 +305,7 @@ def test_automatic_mode_says_the_same(session: Session, path: Path) -> None:
     assert done.token_ids == plain.token_ids
 
 
+@pytest.mark.all_cores
 def test_exact_mode_holds_or_is_refused_with_the_reason(session: Session, path: Path, kind: str) -> None:
     """In F16 and with flash attention, where default mode promises less."""
     session.load(path, options=EngineOptions(n_ctx=2048))

@@ -10,6 +10,8 @@ import pytest
 from app.protocol import DRAFTERS, NEURAL, ChatMessage, DrafterName, SamplingParams
 from tests.session import EXACT, EXACT_ON_ALL_CORES, Session
 
+pytestmark = pytest.mark.all_cores
+
 # Those that can draft with a draft model at hand; test_neural.py is about the heads.
 LINKS: tuple[DrafterName, ...] = tuple(name for name in DRAFTERS if name == "draft" or name not in NEURAL)
 CHAINS: list[tuple[DrafterName, ...]] = [*((link,) for link in LINKS), LINKS]

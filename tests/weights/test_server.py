@@ -14,6 +14,8 @@ from app.settings import Settings
 from model_store.starter import starter_path
 from tests.server.local_server import LocalServer
 
+pytestmark = pytest.mark.all_cores
+
 TOOLS: list[Any] = [
     {
         "type": "function",
