@@ -38,6 +38,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("speed", "Speed", "Ctrl+3"),
     Action("settings", "Settings", "Ctrl+,"),
     Action("find", "Search on this page", "Ctrl+F"),
+    Action("find_next", "Next match in this chat", "F3"),
+    Action("find_previous", "Match before in this chat", "Shift+F3"),
     Action("zoom_in", "Larger text", "Ctrl++"),
     Action("zoom_out", "Smaller text", "Ctrl+-"),
     Action("zoom_reset", "Text as large as usual", "Ctrl+0"),

@@ -207,6 +207,8 @@ class MainWindow(QMainWindow):
             "speed": lambda: self.show_page(SPEED),
             "settings": lambda: self.show_page(SETTINGS),
             "find": self._find,
+            "find_next": lambda: self._on_chat(self.chat.finding.next),
+            "find_previous": lambda: self._on_chat(self.chat.finding.previous),
             "zoom_in": lambda: self._zoom(self.session.settings.zoom + _ZOOM_STEP),
             "zoom_out": lambda: self._zoom(self.session.settings.zoom - _ZOOM_STEP),
             "zoom_reset": lambda: self._zoom(100),
@@ -281,7 +283,7 @@ class MainWindow(QMainWindow):
     def _find(self) -> None:
         page = self.stack.currentWidget()
         if page is self.chat:
-            self.chat.search_chats()
+            self.chat.finding.open()
         elif isinstance(page, Searchable):
             page.start_search()
 

@@ -50,6 +50,10 @@ class Tokens(Struct, frozen=True, kw_only=True):
     inline_code: str
     selection: str
     on_selection: str
+    found: str
+    on_found: str
+    found_now: str
+    on_found_now: str
     shade: str
     code_keyword: str
     code_string: str
@@ -78,6 +82,10 @@ LIGHT = Tokens(
     inline_code="#EDEDEA",
     selection="#BFDDEA",
     on_selection="#1C1C1A",
+    found="#F8E5A0",
+    on_found="#1C1C1A",
+    found_now="#F2A93B",
+    on_found_now="#1C1C1A",
     shade="#381C1C1A",
     code_keyword="#8A2A6B",
     code_string="#2E6B34",
@@ -106,6 +114,10 @@ DARK = Tokens(
     inline_code="#292C2A",
     selection="#23566B",
     on_selection="#FFFFFF",
+    found="#57481A",
+    on_found="#FFFFFF",
+    found_now="#F0B545",
+    on_found_now="#161716",
     shade="#90000000",
     code_keyword="#E08BC0",
     code_string="#8CC793",
@@ -122,6 +134,8 @@ TEXT_PAIRS: tuple[tuple[str, str], ...] = (
     ("on_accent", "accent"),
     ("on_accent", "accent_hover"),
     ("on_selection", "selection"),
+    ("on_found", "found"),
+    ("on_found_now", "found_now"),
     ("text", "danger_panel"),
     ("danger", "danger_panel"),
     ("text", "inline_code"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 
 from msgspec import Struct
 
@@ -58,6 +59,23 @@ def parse_query(text: str) -> SearchQuery:
         if any(not _is_letter(c) and not c.isspace() for c in part):
             literals.append(indexed(part))
     return SearchQuery(" AND ".join(phrases) or None, tuple(literals))
+
+
+def places_of(text: str, marked: Iterable[str] = ()) -> re.Pattern[str] | None:
+    """Finds in a message what the query ``text`` found there, and the words that were ``marked`` in it;
+    None: there is nothing to find."""
+    words = set(marked)
+    parts: list[str] = []
+    for quoted, word in _PHRASE.findall(clean_text(text[:_LONGEST_QUERY]))[:_MOST_WORDS]:
+        if part := (quoted or word).strip():
+            spaced = r"\s+".join(map(re.escape, part.split()))
+            # The end of a word may be missing in a query, but not its beginning.
+            whole = not _UNSPACED.search(part)
+            start = r"(?<!\w)" if whole and _is_letter(part[0]) else ""
+            end = r"\w*" if whole and word and _is_letter(part[-1]) else ""
+            parts.append(f"{start}{spaced}{end}")
+    parts += [re.escape(word) for word in sorted(words, key=len, reverse=True) if word.strip()]
+    return re.compile("|".join(parts), re.IGNORECASE) if parts else None
 
 
 def _is_letter(character: str) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections import deque
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
-from PySide6.QtCore import QTimer, Signal
+from PySide6.QtCore import QRect, QTimer, Signal
 from PySide6.QtGui import QFont, QGuiApplication
 from PySide6.QtWidgets import QApplication, QWidget
 
@@ -15,7 +16,7 @@ from app.protocol import Piece
 from ui.chat.block_writer import LIST_INDENT
 from ui.chat.code_view import CodeView
 from ui.chat.drafted_text import DraftedText
-from ui.chat.markdown_blocks import Block, CodeBlock, TableBlock
+from ui.chat.markdown_blocks import Block, CodeBlock, TableBlock, TextBlock
 from ui.chat.markdown_positions import Origin
 from ui.chat.markdown_stream import (
     Change,
@@ -40,6 +41,7 @@ _TABLE_ROWS = 60
 _SLICE_CHARS = 1000
 _SLICE_S = 0.012
 _CODE_SLICE_LINES = 400
+_HALF_FENCES = ("`", "``", "~", "~~")
 
 
 class AnswerBody(QWidget):
@@ -68,6 +70,8 @@ class AnswerBody(QWidget):
         self._dirty_from = 0
         self._selection = PartSelection(lambda: [part.editor for part in self._parts], self)
         self._code: CodeView | None = None
+        self._pattern: re.Pattern[str] | None = None
+        self._current: int | None = None
         self._waiting: deque[Piece | Change] = deque()
         self._finishing = False
         self._timer = QTimer(self)
@@ -183,7 +187,7 @@ class AnswerBody(QWidget):
                 case Finished(block):
                     finished.append(block)
                 case Live(blocks):
-                    live = blocks
+                    live = _worth_showing(blocks)
                 case CodeOpened(language, depth):
                     self._show_blocks(finished, ())
                     finished, live = [], ()
@@ -194,6 +198,8 @@ class AnswerBody(QWidget):
                     self._close_code()
         if self._code is None:
             self._show_blocks(finished, live)
+        if self._current is not None:
+            self._mark_current()
 
     def _show_blocks(self, finished: Sequence[Block], live: Sequence[Block]) -> None:
         """Tables have parts of their own, all between them goes together."""
@@ -291,11 +297,52 @@ class AnswerBody(QWidget):
         self._parts.append(part)
         self._indents.append(indent)
         part.show_drafters(self._drafters_shown)
+        part.found.show(self._pattern)
         self._touch(len(self._parts) - 1)
         part.show()
 
     def _touch(self, at: int) -> None:
         self._dirty_from = min(self._dirty_from, max(0, at))
+
+    # ---- what was looked for
+
+    def mark(self, pattern: re.Pattern[str] | None, current: int | None = None) -> None:
+        """Mark all that ``pattern`` finds, and one of the matches (by its number, from 0) more."""
+        self._pattern, self._current = pattern, current
+        for part in self._parts:
+            part.found.show(pattern)
+        self._mark_current()
+
+    def _mark_current(self) -> None:
+        left = -1 if self._current is None else self._current
+        for part in self._parts:
+            part.found.set_current(left if 0 <= left < part.found.count else None)
+            left -= part.found.count
+
+    def match_count(self) -> int:
+        return sum(part.found.count for part in self._parts)
+
+    def place_of_match(self, number: int) -> QRect | None:
+        """Where the match begins, in here; None where it is not built."""
+        for part in self._parts:
+            if 0 <= number < part.found.count:
+                editor = part.editor
+                return part.found.place_of(number).translated(editor.mapTo(self, editor.rect().topLeft()))
+            number -= part.found.count
+        return None
+
+    def match_below(self, y: int) -> int:
+        """The number of the first match at or below ``y``; as many as there are where none is."""
+        number = 0
+        for part in self._parts:
+            if part.geometry().bottom() < y:
+                number += part.found.count
+                continue
+            first = part.found.first_below(y - part.editor.mapTo(self, part.editor.rect().topLeft()).y())
+            number += first
+            if first < part.found.count:
+                break
+        return number
 
     # ---- size
 
@@ -327,6 +374,16 @@ class _Group(Struct):
     is_table: bool = False
     finished: list[Block] = []
     live: list[Block] = []
+
+
+def _worth_showing(live: Sequence[Block]) -> tuple[Block, ...]:
+    """Not the mark of code that is about to begin: before its language is known nothing can be shown
+    that would stay."""
+    blocks = [block for block in live if not (isinstance(block, CodeBlock) and not block.text.strip())]
+    last = blocks[-1] if blocks else None
+    if isinstance(last, TextBlock) and last.marker is None and last.text.strip() in _HALF_FENCES:
+        blocks.pop()
+    return tuple(blocks)
 
 
 def _groups(finished: Sequence[Block], live: Sequence[Block]) -> list[_Group]:

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QProgressBar, QStackedWidget, QVBoxLayout, QWidget
 from app.chats.chat import Chat
 from app.chats.database import FoundText
 from app.chats.message import Message
+from app.chats.search_text import places_of
 from app.protocol import Piece
 from ui import theme as measures
 from ui.chat.chat_actions import ChatActions
@@ -19,6 +20,7 @@ from ui.chat.chat_header import ChatHeader
 from ui.chat.composer import Composer, local_files
 from ui.chat.drafts_control import DraftsControl
 from ui.chat.empty_chat import EmptyChat
+from ui.chat.find_control import FindControl
 from ui.chat.message_control import MessageControl
 from ui.chat.message_list import MessageList, Place
 from ui.chat.options_control import OptionsControl
@@ -110,6 +112,8 @@ class ChatPage(QWidget):
         talk.setContentsMargins(0, 0, 0, 0)
         talk.setSpacing(0)
         talk.addWidget(self.pages, 1)
+        self.finding = FindControl(self._theme, self._session, self.messages, talk, self)
+        self.finding.closed.connect(self.composer.setFocus)
         self._below = nested(talk, QVBoxLayout())
         self._below.setContentsMargins(_MARGIN, 8, _MARGIN, 12)
         self._below.setSpacing(8)
@@ -165,6 +169,7 @@ class ChatPage(QWidget):
     def _fit_below(self, width: int) -> None:
         side = max(_MARGIN, (width - measures.MEASURE) // 2)
         self._below.setContentsMargins(side, 8, side, 12)
+        self.finding.fit(side)
 
     def closeEvent(self, event: QCloseEvent) -> None:
         self._options.flush()
@@ -227,13 +232,21 @@ class ChatPage(QWidget):
         return super().event(event)
 
     def _open_part(self) -> bool:
-        return self.composer.editing or self._options.shown or self.frame.side_over or self.sidebar.has_focus
+        return (
+            self.finding.shown
+            or self.composer.editing
+            or self._options.shown
+            or self.frame.side_over
+            or self.sidebar.has_focus
+        )
 
     def _close_part(self) -> None:
         if self._options.shown:
             self._options.show(False)
         elif self.sidebar.has_focus or self.frame.side_over:
             self._leave_sidebar()
+        elif self.finding.shown:
+            self.finding.close()
         else:
             self.composer.leave_editing()
         self.composer.setFocus()
@@ -286,7 +299,8 @@ class ChatPage(QWidget):
                 return
             place = Place(found.message, _FOUND_OFFSET)
             self.messages.show_messages(self.controller.conversation.messages, place)
-            self.messages.mark_found(found.message)
+            words = [found.excerpt[start:end] for start, end in found.marks]
+            self.finding.mark(found.message, places_of(self.sidebar.search.text(), words))
         if self.frame.side_over:
             self.frame.show_side(False)
 
@@ -310,6 +324,7 @@ class ChatPage(QWidget):
         self._shown = chat.id
         self._message_control.leave()
         place = Place(*chat.place) if chat.place is not None else None
+        self.finding.chat_replaced()
         self.messages.show_messages(self.controller.conversation.messages, place)
         self._notices.clear()
         if self.composer.text() != chat.draft:

@@ -29,6 +29,7 @@ from ui.bidi import parts_visible, visible
 from ui.chat.code_colours import CodeColours, Run
 from ui.chat.draft_marks import DraftMarks, qt_length
 from ui.chat.drafted_text import DraftedText
+from ui.chat.found_marks import FoundMarks
 from ui.chat.markdown_positions import Origin
 from ui.theme import Theme, code_font, small_font
 from ui.widgets.quiet_button import QuietButton
@@ -84,6 +85,7 @@ class CodeView(QWidget):
         self._edit.pressed.connect(self.pressed)
         self._edit.dragged.connect(self.dragged)
         self._edit.asked.connect(self.asked)
+        self.found = FoundMarks(theme, self._edit)
         self._line = 0.0
         self._timer = QTimer(self)
         self._timer.setInterval(0)
@@ -106,7 +108,10 @@ class CodeView(QWidget):
         cursor.movePosition(QTextCursor.MoveOperation.End)
         self.marks.forget_block(cursor.block().position())
         self._mark(text, origin, cursor.position())
+        line_at = cursor.block().position()
         cursor.insertText(visible(text))
+        if self.found.active:
+            self.found.text_changed(line_at)
         self._colour_end()
 
     def _mark(self, text: str, origin: Origin, position: int) -> None:
@@ -130,6 +135,7 @@ class CodeView(QWidget):
     def recolour(self) -> None:
         """Take the colours of the theme."""
         self._make_formats()
+        self.found.recolour()
         for number, runs in self._runs.items():
             self._put(self._edit.document().findBlockByNumber(number), runs)
         self._edit.viewport().update()

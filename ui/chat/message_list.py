@@ -21,6 +21,7 @@ from ui.theme import Theme
 from ui.widgets.cards import ProblemCard
 
 if TYPE_CHECKING:
+    from ui.chat.find_matches import Mark
     from ui.chat.message_view import MessageView
 
 _GAP = 24
@@ -30,6 +31,7 @@ _TOP = 20
 _NEAR = 800
 _SLICE_S = 0.025
 _KEPT = 40
+_SEEN = 24  # what was found has so much room above and below
 _IDLE_MS = 2000  # after the start, when nobody waits for anything
 
 
@@ -60,6 +62,8 @@ class MessageList(FollowingArea):
     message_acted = Signal(object, str)
     switched = Signal(object, int)
     acted = Signal(str)
+    built = Signal()  # some of what is near the reader, by itself
+    left_place = Signal()  # the reader went elsewhere
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(theme, parent)
@@ -70,6 +74,8 @@ class MessageList(FollowingArea):
         self._tops: list[int] = []
         self._card: ProblemCard | None = None
         self._awaited: Place | None = None  # what was opened, while text near it is still being built
+        self._follows_at_end = True  # where what was opened is at the end as well
+        self._mark: Mark | None = None
         self._drafts_shown = False
         self._still = False
         self._column = QWidget(self)
@@ -104,6 +110,7 @@ class MessageList(FollowingArea):
         self._tops.clear()
         self._older, self._newer = list(messages), []
         self._awaited = None
+        self._follows_at_end = True
         at = None
         if place is not None:
             at = next((i for i, message in enumerate(messages) if message.id == place.message), None)
@@ -123,18 +130,21 @@ class MessageList(FollowingArea):
         """What was opened stays where it is until all that is near it is built."""
         if (place := self._awaited) is None:
             return
-        if not (self._build_timer.isActive() or any(view.body.building for view in self._views)):
+        if not (self._build_timer.isActive() or any(view.building for view in self._views)):
             self._awaited = None
         self._lay_out(len(self._views))
         self._show_place(place)
         bar = self.verticalScrollBar()
-        if self._awaited is None and not self._newer and bar.value() >= bar.maximum():
-            self.set_following(True)  # it is at the end as well
+        at_end = not self._newer and bar.value() >= bar.maximum()
+        if self._awaited is None and at_end and self._follows_at_end:
+            self.set_following(True)
 
     def _show_place(self, place: Place) -> None:
         for view, top in zip(self._views, self._tops, strict=True):
             if view.message.id == place.message:
-                offset = place.offset if self._awaited is not None else min(place.offset, view.height())
+                offset = place.offset
+                if self._awaited is None and view is not self._views[-1]:
+                    offset = min(offset, view.height())  # it was higher when its text was narrower
                 self.verticalScrollBar().setValue(top + offset)
 
     @contextmanager
@@ -148,14 +158,51 @@ class MessageList(FollowingArea):
 
     def place(self) -> Place | None:
         """Where the reader is; None at the end."""
-        if self.following or not self._views:
+        return None if self.following else self.top()
+
+    def top(self) -> Place | None:
+        """What stands at the top of what is seen; None: nothing. Between two messages it is the lower."""
+        if not self._views:
             return None
         value = self.verticalScrollBar().value()
         index = max(0, bisect.bisect_right(self._tops, value) - 1)
+        below = value - self._tops[index] >= self._views[index].height()
+        if below and index + 1 < len(self._views):
+            index += 1
         return Place(self._views[index].message.id, value - self._tops[index])
+
+    def go_to(self, place: Place) -> None:
+        """Show it and stay there, whatever is written below."""
+        if all(view.message.id != place.message for view in self._views):
+            self.show_messages(self.messages(), place)
+        self._follows_at_end = False
+        self.set_following(False)
+        self._awaited = place
+        self._maybe_build()
+        self._hold_place()
+
+    def reveal(self, place: Place, height: int) -> None:
+        """Go to what stands at ``place``, ``height`` pixels high, if it cannot be seen; then it has room
+        above. New text is not followed any more."""
+        bar = self.verticalScrollBar()
+        top = self._top_of(place.message)
+        room = self.viewport().height()
+        above = None if top is None else top + place.offset - bar.value()
+        if above is not None and _SEEN <= above <= room - height - _SEEN:
+            self.stop_following()
+        else:
+            self.go_to(Place(place.message, place.offset - room // 3))
+
+    def _top_of(self, message: int) -> int | None:
+        views = zip(self._views, self._tops, strict=True)
+        return next((top for view, top in views if view.message.id == message), None)
 
     def views(self) -> tuple[MessageView, ...]:
         return tuple(self._views)
+
+    def view_with(self, id: int) -> MessageView | None:
+        """Of the message with this id, if it is built."""
+        return next((view for view in self._views if view.message.id == id), None)
 
     def view_of(self, message: Message) -> MessageView | None:
         return next((view for view in reversed(self._views) if view.message is message), None)
@@ -216,10 +263,13 @@ class MessageList(FollowingArea):
                 view.show_drafts(shown)
             self._lay_out(0)
 
-    def mark_found(self, message_id: int) -> None:
-        """Mark the message that was looked for, until another is or the chat is left."""
+    def mark(self, mark: Mark | None) -> None:
+        """Mark what was looked for, in what is built and in what will be; None takes the marks away."""
+        if mark is None and self._mark is None:
+            return
+        self._mark = mark
         for view in self._views:
-            view.set_found(view.message.id == message_id)
+            view.mark(mark)
 
     def set_problem(self, card: ProblemCard | None) -> None:
         """A card after the last message; None takes it away."""
@@ -246,6 +296,8 @@ class MessageList(FollowingArea):
         view.set_last(last)
         view.set_place(*self._versions(message))
         view.show_drafts(self._drafts_shown)
+        if self._mark is not None:
+            view.mark(self._mark)
         view.grown.connect(lambda: self._grown(view))
         view.selected.connect(self.stop_following)
         view.thoughts_toggled.connect(self.stop_following)
@@ -278,6 +330,7 @@ class MessageList(FollowingArea):
             self._hold_place()
         elif above:  # what is read stays where it is
             bar.setValue(bar.value() + view.height() - before)
+        self.built.emit()
 
     def _recolour(self) -> None:
         """The theme's colours are others now, or its text has another size."""
@@ -462,6 +515,7 @@ class MessageList(FollowingArea):
 
     def reader_moved(self) -> None:
         self._awaited = None
+        self.left_place.emit()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Home and self._older:

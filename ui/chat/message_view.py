@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QRectF, Qt, Signal
+from PySide6.QtCore import QRect, QRectF, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent
 from PySide6.QtWidgets import QLabel, QWidget
 
@@ -18,6 +19,9 @@ from ui.chat.thoughts import Thoughts
 from ui.theme import Theme
 from ui.widgets.cards import ProblemCard
 from ui.widgets.quiet_button import QuietButton
+
+if TYPE_CHECKING:
+    from ui.chat.find_matches import Mark, Match
 
 _GAP = 8
 _PAD = 12
@@ -67,7 +71,7 @@ class MessageView(QWidget):
         self._last = True
         self._head: tuple[int, int] | None = None  # width and height of the first line, as it is laid out
         self._finished = False
-        self._found = False
+        self._mark: Mark | None = None
         if message.pieces:
             self.add(message.pieces)
         self.refresh()
@@ -103,6 +107,7 @@ class MessageView(QWidget):
                 self.thoughts.grown.connect(self.grown)
                 self.thoughts.toggled.connect(self.thoughts_toggled)
                 self.thoughts.show_drafters(self._drafts_shown)
+                self.mark(self._mark)
                 self.thoughts.show()
             self.thoughts.write(thoughts)
         self._write(text)
@@ -134,6 +139,7 @@ class MessageView(QWidget):
         old, self.body = self.body, self._new_body()
         old.hide()
         old.deleteLater()
+        self.mark(self._mark)
         self._write([piece for piece in self.message.pieces if not piece.reasoning])
         self.body.show()
 
@@ -197,11 +203,44 @@ class MessageView(QWidget):
         self.switcher.show_place(index, count)
         self._head = None
 
-    def set_found(self, found: bool) -> None:
-        """It is what was looked for."""
-        if found != self._found:
-            self._found = found
-            self.update()
+    # ---- what was looked for
+
+    def mark(self, mark: Mark | None) -> None:
+        """Mark what was looked for, as far as ``mark`` is for this message."""
+        self._mark = mark
+        id = self.message.id
+        if mark is None or not mark.is_for(id):
+            self.body.mark(None)
+            if self.thoughts is not None:
+                self.thoughts.mark(None)
+            return
+        self.body.mark(mark.pattern, mark.current_in(id, False))
+        if self.thoughts is not None:
+            self.thoughts.mark(mark.pattern, mark.current_in(id, True))
+
+    @property
+    def building(self) -> bool:
+        """Some of its text is still to come, without a call from outside."""
+        unfolded = self.thoughts.body if self.thoughts is not None else None
+        return self.body.building or (unfolded is not None and unfolded.building)
+
+    def place_of_match(self, match: Match) -> QRect | None:
+        """Where it begins, in here; None where it is not there, or not yet. Thoughts are unfolded."""
+        if not match.thoughts:
+            body = self.body
+        elif self.thoughts is not None:
+            body = self.thoughts.unfold()
+        else:
+            return None
+        number = match.number
+        if not self.building:  # what is shown may hold fewer, where an answer was made to do harm
+            number = min(number, body.match_count() - 1)
+        place = body.place_of_match(number)
+        return None if place is None else place.translated(body.mapTo(self, body.rect().topLeft()))
+
+    def match_below(self, y: int) -> int:
+        """The number of the first match in what it says at or below ``y``."""
+        return self.body.match_below(y - self.body.y())
 
     def show_drafts(self, shown: bool) -> None:
         """Underline what was drafted, by drafter."""
@@ -273,11 +312,11 @@ class MessageView(QWidget):
             self.switcher.setGeometry(right - width - (4 if self.tools else 0), y, width, height)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        if not self._is_user and not self._found:
+        if not self._is_user:
             return
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(self._theme.colour("accent") if self._found else Qt.PenStyle.NoPen)
-        painter.setBrush(self._theme.colour("panel") if self._is_user else Qt.BrushStyle.NoBrush)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(self._theme.colour("panel"))
         area = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
         painter.drawRoundedRect(area, measures.RADIUS, measures.RADIUS)

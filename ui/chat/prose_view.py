@@ -41,6 +41,7 @@ from ui.chat.block_writer import (
 )
 from ui.chat.draft_marks import DraftMarks
 from ui.chat.drafted_text import DraftedText
+from ui.chat.found_marks import FoundMarks
 from ui.chat.markdown_blocks import Block
 from ui.theme import Theme
 
@@ -78,6 +79,7 @@ class ProseView(QTextBrowser):
         super().__init__(parent)
         self._theme = theme
         self.marks = DraftMarks(DraftedText() if drafted is None else drafted)
+        self.found = FoundMarks(theme, self)
         self._finished: list[Block] = []
         self._live: tuple[Block, ...] = ()
         self._live_at = 0  # where the live blocks begin in the document
@@ -115,6 +117,7 @@ class ProseView(QTextBrowser):
         if not finished and tuple(live) == self._live:
             return
         ends = self._selection()
+        changed_at = self._live_at
         if self._live and not self._finished:
             self.document().clear()
             self._writer = self._new_writer()
@@ -135,6 +138,8 @@ class ProseView(QTextBrowser):
             self._writer.write(cursor, block)
         self._live = tuple(live)
         cursor.endEditBlock()
+        if self.found.active:
+            self.found.text_changed(changed_at)
         if ends is not None:
             self._restore_selection(*ends)
 

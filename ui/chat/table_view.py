@@ -53,6 +53,7 @@ class TableView(ProseView):
         for block in live:
             self._write(cursor, block)
         cursor.endEditBlock()
+        self._mark_found()
         self._finished += finished
         self._live = tuple(live)
         # Without a selection Qt scrolls to where the last word was written.
@@ -63,8 +64,15 @@ class TableView(ProseView):
         assert isinstance(block, TableBlock)
         if self._table is None:
             self._table = self._writer.begin_table(cursor, block)
+            if block.continues and self._table.columns():  # a head that is only repeated is not found
+                self.found.begin = self._table.cellAt(0, self._table.columns() - 1).lastPosition() + 1
         self._writer.add_rows(self._table, block)
         return self._table.rows()
+
+    def _mark_found(self) -> None:
+        """In all of it: the rows of one table are not the document's last text alone."""
+        if self.found.active:
+            self.found.text_changed()
 
     def _remove_live_rows(self, table: QTextTable) -> None:
         count = table.rows() - self._finished_rows

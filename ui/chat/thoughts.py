@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from PySide6.QtCore import Signal
@@ -27,6 +28,7 @@ class Thoughts(QWidget):
         self._theme = theme
         self._unread: list[Piece] = []
         self._drafters_shown = False
+        self._mark: tuple[re.Pattern[str] | None, int | None] = (None, None)
         self.body: AnswerBody | None = None
         self.button = QuietButton(theme, "right", "Thoughts", self)
         self.button.setCheckable(True)
@@ -45,6 +47,18 @@ class Thoughts(QWidget):
         if self.body is not None:
             self.body.show_drafters(shown)
 
+    def mark(self, pattern: re.Pattern[str] | None, current: int | None = None) -> None:
+        """As AnswerBody.mark, once they are unfolded."""
+        self._mark = (pattern, current)
+        if self.body is not None:
+            self.body.mark(pattern, current)
+
+    def unfold(self) -> AnswerBody:
+        """Show them, if they are not shown."""
+        self.button.setChecked(True)
+        assert self.body is not None
+        return self.body
+
     def set_state(self, thinking: bool, cut: bool) -> None:
         words = "Thinking…" if thinking else "Thoughts, cut" if cut else "Thoughts"
         self.button.setText(words)
@@ -55,6 +69,7 @@ class Thoughts(QWidget):
             self.body = AnswerBody(self._theme, self.font(), parent=self)
             self.body.grown.connect(self.grown)
             self.body.show_drafters(self._drafters_shown)
+            self.body.mark(*self._mark)
             self.body.write(self._unread)
             self._unread.clear()
         if self.body is not None:

@@ -30,6 +30,8 @@ _ICONS = {
     "export_chats": "file",
     "export_chats_markdown": "file",
     "find": "search",
+    "find_next": "down",
+    "find_previous": "up",
     "chats": "chats",
     "models": "models",
     "speed": "speed",
