@@ -286,3 +286,26 @@ def test_a_link_that_names_another_host_says_where_it_leads(make, text: str, wor
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_text_at_all_is_shown(theme: Theme, text: str) -> None:
     build(theme, text).deleteLater()
+
+
+@pytest.mark.parametrize("fence", ["```", "~~~", "````"])
+@pytest.mark.parametrize("before", ["", "Words.\n\n", "Words.\n", "- item\n\n  "])
+def test_code_that_opens_is_shown_with_its_head_or_not_at_all(
+    theme: Theme, qtbot: QtBot, fence: str, before: str
+) -> None:
+    """Between the first mark of the fence and the first letter of code nothing comes that goes again."""
+    body = AnswerBody(theme, QApplication.font())
+    qtbot.addWidget(body)
+    if before:
+        body.write([Piece(before)])
+    heights = [body.fit(600)]
+    parts = [len(body.parts())]
+    for character in f"{fence}python\n{' ' * len(before) if before.startswith('-') else ''}x = 1":
+        body.write([Piece(character)])
+        heights.append(body.fit(600))
+        parts.append(len(body.parts()))
+        code = [part for part in body.parts() if isinstance(part, CodeView)]
+        assert not code or code[0]._label.text() == "python"
+    assert heights == sorted(heights)
+    assert len(set(heights)) == 2, heights  # without it, and with it in its final height
+    assert parts[-1] == parts[0] + 1

@@ -23,6 +23,7 @@ from ui.chat.code_view import CodeView
 from ui.chat.message_list import MessageList, Place
 from ui.chat.prose_view import ProseView
 from ui.theme import Theme
+from ui.widgets.cards import ProblemCard
 
 PARAGRAPH = "Some **bold** words with `code` in a sentence that wraps.\n\n- one\n- two\n\n"
 
@@ -383,3 +384,37 @@ def test_what_is_opened_at_the_very_end_is_followed(messages: MessageList, qtbot
     messages.show_messages(chat, Place(chat[10].id, -72))
     settled(messages, qtbot)
     assert not messages.following and messages.jump.isVisible()
+
+
+@pytest.mark.parametrize("above", [1, 10, 23])
+def test_a_place_between_two_messages_is_kept_as_it_is(
+    messages: MessageList, qtbot: QtBot, above: int
+) -> None:
+    said = [answer(f"message {number}\n\n" + PARAGRAPH * 2) for number in range(40)]
+    messages.show_messages(said, Place(said[20].id, -above))
+    qtbot.waitUntil(lambda: messages._awaited is None)
+    value = messages.verticalScrollBar().value()
+    upper, lower = (next(view for view in messages.views() if view.message is said[n]) for n in (19, 20))
+    assert upper.y() + upper.height() <= value < lower.y()  # it is between them
+    for _ in range(3):
+        place = messages.place()
+        assert place == Place(said[20].id, -above)
+        messages.show_messages(said, place)
+        qtbot.waitUntil(lambda: messages._awaited is None)
+        messages._lay_out_all(messages.place())
+    assert messages.place() == Place(said[20].id, -above)
+
+
+def test_a_place_below_the_last_message_is_kept_as_it_is(messages: MessageList, qtbot: QtBot) -> None:
+    said = [answer(f"message {number}\n\n" + PARAGRAPH * 2) for number in range(10)]
+    messages.show_messages(said)
+    messages.set_problem(ProblemCard(messages._theme, "Something " * 400, "", ()))
+    QApplication.processEvents()
+    bar = messages.verticalScrollBar()
+    last = messages.views()[-1]
+    bar.setValue(last.y() + last.height() + 40)
+    messages.set_following(False)
+    before = bar.value()
+    assert before > last.y() + last.height()
+    messages._lay_out_all(messages.place())
+    assert bar.value() == before

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 from PySide6.QtCore import QRect, QTimer, Signal
 from PySide6.QtGui import QFont, QGuiApplication
 from PySide6.QtWidgets import QApplication, QWidget
@@ -381,8 +382,14 @@ def _worth_showing(live: Sequence[Block]) -> tuple[Block, ...]:
     that would stay."""
     blocks = [block for block in live if not (isinstance(block, CodeBlock) and not block.text.strip())]
     last = blocks[-1] if blocks else None
-    if isinstance(last, TextBlock) and last.marker is None and last.text.strip() in _HALF_FENCES:
-        blocks.pop()
+    if isinstance(last, TextBlock) and last.spans:
+        head, end, line = last.spans[-1].text.rpartition("\u2028")
+        if line.strip() in _HALF_FENCES and (end or len(last.spans) == 1):
+            spans = (*last.spans[:-1], replace(last.spans[-1], text=head)) if head else last.spans[:-1]
+            if spans:
+                blocks[-1] = replace(last, spans=spans)
+            elif last.marker is None:
+                blocks.pop()
     return tuple(blocks)
 
 
