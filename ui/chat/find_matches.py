@@ -69,7 +69,7 @@ class ShownText:
     def __init__(self, *, plain: bool) -> None:
         """``plain``: as a person typed it."""
         self._plain = plain
-        self._stream = MarkdownStream()
+        self._stream: MarkdownStream | None = None
         self._fed = 0
         self._ended = False
         self._lines: list[str] = []
@@ -88,15 +88,21 @@ class ShownText:
                 self._apply(plain_changes(text))
                 self._fed = len(text)
             return True
+        if self._stream is None:
+            if self._ended or not text:
+                return True
+            self._stream = MarkdownStream()
         while self._fed < len(text):
             self._stream.feed(text[self._fed : self._fed + _SLICE_CHARS])
             self._fed = min(len(text), self._fed + _SLICE_CHARS)
             self._apply(self._stream.changes())
             if late() and self._fed < len(text):
                 return False
-        if ended and not self._ended:
-            self._ended = True
+        if ended:
             self._apply(self._stream.finish())
+            self._ended = True
+            self._stream = None  # there may be thousands of texts
+            self._lines, self._live, self._code = [self.text], [], None
         return True
 
     @property
