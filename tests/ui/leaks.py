@@ -109,6 +109,10 @@ def use(window: MainWindow, chats: list[int], number: int) -> None:
     window.chat.speed.open_panel()
     QTest.qWait(1)
     window.chat.speed.close_panel()
+    window.chat.finding.open()
+    window.chat.finding.bar.field.setText("a")  # type: ignore[union-attr]
+    window.chat.finding.next()
+    window.chat.finding.close()
     window.chat.search_chats()
     window.chat.sidebar.close_search()
     if number % 10 == 0:

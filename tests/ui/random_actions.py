@@ -161,6 +161,7 @@ class Person:
             (7, self._page),
             (4, self._resize),
             (4, self._palette),
+            (4, self._find),
             (1, self._kill_worker),
             (2, self._restart),
             (3, self._drop),
@@ -327,6 +328,19 @@ class Person:
             quits = palette.list.currentIndex().data() == "Quit"
             QTest.keyClick(palette.edit, Qt.Key.Key_Escape if quits else Qt.Key.Key_Return)
         return ""
+
+    def _find(self) -> str:
+        chat = self.window.chat
+        self.window.show_page(CHATS)
+        self.window.actions_["find"].trigger()
+        text = self._chance.choice(("", "a", "e ", "the", "|", "zz"))
+        if chat.finding.bar is not None and chat.finding.shown:
+            chat.finding.bar.field.setText(text)
+        for _ in range(self._chance.randint(0, 4)):
+            self.window.actions_[self._chance.choice(("find_next", "find_previous"))].trigger()
+        if self._chance.random() < 0.5:
+            chat.finding.close()
+        return repr(text)
 
     def _kill_worker(self) -> str:
         pid = self.window.session.bridge.client.pid

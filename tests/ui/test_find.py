@@ -142,7 +142,7 @@ def test_esc_takes_bar_and_marks_away(window: MainWindow, qtbot: QtBot) -> None:
     counted(bar, qtbot, f"1 of {COUNT}")
     qtbot.keyClick(bar.field, Qt.Key.Key_Escape)
     assert not bar.isVisible() and not marked(window)
-    assert window.chat.composer.edit.hasFocus()
+    assert window.chat.composer.edit.hasFocus() and window.chat.messages.following
     say(window, qtbot, "again a needle")
     assert not marked(window)
     open_bar(window, qtbot)  # what was looked for is still there, to be used or typed over

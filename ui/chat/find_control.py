@@ -135,6 +135,7 @@ class FindControl(QObject):
             self._timer.stop()
             self._matches = self._current = self._start = self._aim = None
             self._messages.mark(None)
+            self._messages.resume_following()
 
     def _build(self) -> None:
         from ui.chat.find_bar import FindBar

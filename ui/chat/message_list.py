@@ -193,6 +193,12 @@ class MessageList(FollowingArea):
         else:
             self.go_to(Place(place.message, place.offset - room // 3))
 
+    def resume_following(self) -> None:
+        """If the reader is at the end."""
+        bar = self.verticalScrollBar()
+        if not self._newer and bar.value() >= bar.maximum():
+            self.set_following(True)
+
     def _top_of(self, message: int) -> int | None:
         views = zip(self._views, self._tops, strict=True)
         return next((top for view, top in views if view.message.id == message), None)
