@@ -347,6 +347,7 @@ class MainWindow(QMainWindow):
         files = [url.toLocalFile() for url in event.mimeData().urls()]
         model = next((file for file in files if file.lower().endswith(".gguf")), None)
         if model is not None:
+            event.acceptProposedAction()
             self.session.choose_model(model)
 
     def closeEvent(self, event: QCloseEvent) -> None:

@@ -42,12 +42,13 @@ from PySide6.QtCore import (
     Slot,
     qInstallMessageHandler,
 )
-from PySide6.QtGui import QDesktopServices, QDropEvent, QWheelEvent
+from PySide6.QtGui import QDesktopServices, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QDialog, QMenu
 
 from app.fake_script import FakeReply, FakeScript
 from app.settings import Settings
+from tests.ui.dragging import dropped
 from tests.ui.kept_chats import Shown, as_shown, problems
 from tests.ui.layout_items import known_items
 from ui.main_window import CHATS, MODELS, SETTINGS, SPEED, MainWindow
@@ -359,14 +360,7 @@ class Person:
         data = QMimeData()
         data.setUrls([QUrl.fromLocalFile(str(file)) for file in files])
         place = self._chance.choice((self.window, self.window.chat, self.window.chat.composer.edit))
-        event = QDropEvent(
-            QPointF(10, 10),
-            Qt.DropAction.CopyAction,
-            data,
-            Qt.MouseButton.LeftButton,
-            Qt.KeyboardModifier.NoModifier,
-        )
-        QApplication.sendEvent(place, event)
+        dropped(place, data, QPoint(10, 10))
         return ", ".join(file.name for file in files)
 
     def _click(self) -> str:

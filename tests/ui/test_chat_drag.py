@@ -2,39 +2,24 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt
-from PySide6.QtGui import QDragEnterEvent, QDragMoveEvent, QDropEvent
-from PySide6.QtWidgets import QApplication, QInputDialog, QWidget
+from PySide6.QtCore import QMimeData, QPoint, Qt
+from PySide6.QtWidgets import QInputDialog
 from pytestqt.qtbot import QtBot
 
 from app import paths
 from tests.ui.chats import fill_home, id_of, titles
 from tests.ui.conftest import MakeWindow
+from tests.ui.dragging import dropped, held_over, moved
 from ui.chat.chat_drag import carried
 from ui.chat.chat_list import ChatList
 from ui.main_window import MainWindow
 
-_BUTTON, _NO_KEYS = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+MOVE = Qt.DropAction.MoveAction
 
 
 def three_chats(make_window: MakeWindow) -> MainWindow:
     fill_home(paths.data_dir().parent, {"one": ["a"], "two": ["b"], "three": ["c"]})
     return make_window()
-
-
-def over(widget: QWidget, data: QMimeData, at: QPoint) -> bool:
-    """Drag there; whether it would be taken."""
-    enter = QDragEnterEvent(at, Qt.DropAction.MoveAction, data, _BUTTON, _NO_KEYS)
-    QApplication.sendEvent(widget, enter)
-    move = QDragMoveEvent(at, Qt.DropAction.MoveAction, data, _BUTTON, _NO_KEYS)
-    QApplication.sendEvent(widget, move)
-    return enter.isAccepted() and move.isAccepted()
-
-
-def drop(widget: QWidget, data: QMimeData, at: QPoint) -> bool:
-    event = QDropEvent(QPointF(at), Qt.DropAction.MoveAction, data, _BUTTON, _NO_KEYS)
-    QApplication.sendEvent(widget, event)
-    return event.isAccepted()
 
 
 def drag(window: MainWindow, title: str, onto: str) -> bool:
@@ -45,7 +30,7 @@ def drag(window: MainWindow, title: str, onto: str) -> bool:
     data = carried(chat)
     place = titles(window).index(onto)
     at = rows.visualRect(rows.rows.index(place)).center()
-    return over(rows.viewport(), data, at) and drop(rows.viewport(), data, at)
+    return dropped(rows.viewport(), data, at, MOVE)
 
 
 def test_a_chat_is_dragged_into_folders_and_onto_the_pinned_ones(
@@ -93,13 +78,14 @@ def test_places_that_are_not_there_yet_are_offered_while_a_chat_is_dragged(
     assert bar.isHidden()
     bar.show_for(one)
     assert bar.geometry().bottom() == rows.rect().bottom() and bar.width() == rows.width()
-    assert over(bar.pin, carried(one), QPoint(5, 5))
-    assert bar.pin.property("lit")
-    assert drop(bar.pin, carried(one), QPoint(5, 5))
+    with held_over(bar.pin, carried(one), QPoint(5, 5), MOVE) as wanted:
+        assert wanted and bar.pin.property("lit")
+    assert not bar.pin.property("lit")
+    assert dropped(bar.pin, carried(one), QPoint(5, 5), MOVE)
     assert titles(window)[:2] == ["# Pinned", "one"]
     bar.show_for(one)
     assert bar.pin.isHidden()  # it is pinned
-    assert over(bar.folder, carried(one), QPoint(5, 5)) and drop(bar.folder, carried(one), QPoint(5, 5))
+    assert dropped(bar.folder, carried(one), QPoint(5, 5), MOVE)
     qtbot.waitUntil(lambda: rows.findChild(QInputDialog) is not None)
     dialog = rows.findChild(QInputDialog)
     assert isinstance(dialog, QInputDialog)
@@ -117,8 +103,7 @@ def test_files_and_chats_of_another_window_fall_nowhere(make_window: MakeWindow,
     stranger.setData("application/x-slipstream-chat", b"17")
     window.session.controller.chats.pin(id_of(window, "one"), True)
     for data in (text, stranger):
-        assert not over(rows.viewport(), data, rows.visualRect(rows.rows.index(0)).center())
-        assert not drop(rows.viewport(), data, rows.visualRect(rows.rows.index(0)).center())
+        assert not dropped(rows.viewport(), data, rows.visualRect(rows.rows.index(0)).center(), MOVE)
     assert titles(window)[:2] == ["# Pinned", "one"]
 
 
@@ -131,11 +116,15 @@ def test_the_group_that_would_take_it_is_framed(make_window: MakeWindow, qtbot: 
     assert two is not None
     before = rows.viewport().grab().toImage()
     at = rows.visualRect(rows.rows.index(0)).center()
-    assert over(rows.viewport(), carried(two), at)
     heading = rows.visualRect(rows.rows.index(0))
     edge = QPoint(heading.center().x(), heading.top())
-    assert rows.viewport().grab().toImage().pixelColor(edge) != before.pixelColor(edge)
-    assert not over(rows.viewport(), carried(two), QPoint(5, rows.viewport().height() - 5))
+    with held_over(rows.viewport(), carried(two), at, MOVE) as wanted:
+        assert wanted
+        assert rows.viewport().grab().toImage().pixelColor(edge) != before.pixelColor(edge)
+        nowhere = QPoint(5, rows.viewport().height() - 5)
+        assert not moved(rows.viewport(), carried(two), nowhere, MOVE)
+        assert rows.viewport().grab().toImage().pixelColor(edge) == before.pixelColor(edge)
+        assert moved(rows.viewport(), carried(two), at, MOVE)
     assert rows.viewport().grab().toImage().pixelColor(edge) == before.pixelColor(edge)
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
-from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtCore import QMimeData, Qt, QUrl
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLineEdit, QWidget
 from pytestqt.qtbot import QtBot
@@ -27,6 +26,7 @@ from tests.ui.chats import (
     view,
 )
 from tests.ui.conftest import MakeWindow
+from tests.ui.dragging import dropped, held_over
 from ui.main_window import MainWindow
 
 
@@ -508,33 +508,21 @@ def test_a_text_file_dropped_on_the_page_is_quoted_and_a_model_is_left_to_the_wi
     (tmp_path / "a.txt").write_text("alpha")
     (tmp_path / "m.gguf").write_bytes(b"GGUF")
 
-    def drag(name: str) -> tuple[bool, QMimeData]:
+    def files(name: str) -> QMimeData:
         data = QMimeData()
         data.setUrls([QUrl.fromLocalFile(str(tmp_path / name))])
-        event = QDragEnterEvent(
-            page.rect().center(),
-            Qt.DropAction.CopyAction,
-            data,
-            Qt.MouseButton.LeftButton,
-            Qt.KeyboardModifier.NoModifier,
-        )
-        page.dragEnterEvent(event)
-        return event.isAccepted(), data
+        return data
 
-    accepted, data = drag("a.txt")
-    assert accepted and page.composer.edit.canInsertFromMimeData(data)
-    page.dropEvent(
-        QDropEvent(
-            QPointF(page.rect().center()),
-            Qt.DropAction.CopyAction,
-            data,
-            Qt.MouseButton.LeftButton,
-            Qt.KeyboardModifier.NoModifier,
-        )
-    )
+    text, model = files("a.txt"), files("m.gguf")
+    assert page.composer.edit.canInsertFromMimeData(text)
+    assert not page.composer.edit.canInsertFromMimeData(model)
+    assert dropped(page, text, page.rect().center())
     assert page.composer.text() == "`a.txt`:\n\n```txt\nalpha\n```\n"
-    accepted, data = drag("m.gguf")
-    assert not accepted and not page.composer.edit.canInsertFromMimeData(data)
+    with held_over(page, model, page.rect().center()):
+        assert page.composer.text() == "`a.txt`:\n\n```txt\nalpha\n```\n"
+    assert dropped(page, model, page.rect().center())
+    wanted = window.session.controller.state.wanted
+    assert wanted is not None and wanted.endswith("m.gguf")
 
 
 @pytest.mark.parametrize(("width", "least"), [(420, 60), (900, 110), (1280, 200)])

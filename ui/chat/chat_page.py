@@ -258,6 +258,7 @@ class ChatPage(QWidget):
             event.ignore()
 
     def dropEvent(self, event: QDropEvent) -> None:
+        event.acceptProposedAction()  # else the other program believes that it failed
         self.composer.quote_files(local_files(event.mimeData()))
 
     # ---- the sidebar
