@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from app.commands.spec import parse_spec, spec_help
 from app.protocol import DRAFTERS, FailureKind
-from app.spec import parse_spec, spec_help
 
 USAGE_ERROR = 2
 INTERRUPTED = 130  # what shells expect after Ctrl+C
@@ -45,35 +45,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         if options.command == "chat":
-            from app.chat_command import run_chat
+            from app.commands.chat import run_chat
 
             return run_chat(options)
         if options.command == "bench":
-            from app.bench_command import run_bench
+            from app.commands.bench import run_bench
 
             return run_bench(options)
         if options.command == "replay":
-            from app.replay_command import run_replay
+            from app.commands.replay import run_replay
 
             return run_replay(options)
         if options.command == "stats":
-            from app.stats_command import run_stats
+            from app.commands.stats import run_stats
 
             return run_stats(options)
         if options.command == "models":
-            from app.models_command import run_models
+            from app.commands.models import run_models
 
             return run_models(options)
         if options.command == "serve":
-            from app.serve_command import serve_command
+            from app.commands.serve import serve_command
 
             return serve_command(options)
         if options.command == "forget":
-            from app.forget_command import run_forget
+            from app.commands.forget import run_forget
 
             return run_forget()
         if options.command == "desktop-entry":
-            from app.desktop_command import run_desktop_entry
+            from app.commands.desktop import run_desktop_entry
 
             return run_desktop_entry(options)
     except UsageError as error:

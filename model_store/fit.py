@@ -26,7 +26,7 @@ _FLOAT = 4  # bytes
 _TOKEN_BYTES = 370  # of one token's text, score and merges in memory, measured
 _TABLES = 8 << 20  # bytes that any target takes beside all this, measured
 _CELLS = 256  # llama.cpp rounds a context up to a multiple of it
-# As app/contexts.py and app/neural.py make them.
+# As app/worker/contexts.py and app/worker/neural.py make them.
 _HEAD_BATCH = 64
 _SNAPSHOT_BYTES = 512 << 20
 _MOST_SNAPSHOTS = 16

@@ -13,7 +13,6 @@ from typing import Self
 import msgspec
 
 from app.engine_client import WORKER_COMMAND, EngineClient, Event
-from app.fake_script import FakeScript
 from app.protocol import (
     ChatMessage,
     Done,
@@ -27,6 +26,7 @@ from app.protocol import (
     ModelReport,
     SamplingParams,
 )
+from app.worker.fake_script import FakeScript
 from drafting.parameters import LinkParameters
 
 # What makes token ids comparable across batch sizes: see drafting.md, "where rounding can change".

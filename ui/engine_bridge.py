@@ -15,7 +15,7 @@ from app.engine_client import WORKER_COMMAND, EngineClient, Event
 INTERVAL_MS = 40
 _MOST_SHARE = 0.25  # of the time that the event loop spends on events
 # Where the engine computes on every core, what the window takes of one holds up all of them.
-_SPARING_SHARE, _LONGEST_S = 0.01, 0.2
+_SPARING_SHARE, _LONGEST_S = 0.01, 0.25
 
 
 class EngineBridge(QObject):

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TextIO
 
-from app.terminal import clear_bar, show_bar
+from app.commands.terminal import clear_bar, show_bar
 
 
 class ProgressLine:

@@ -9,9 +9,9 @@ from typing import Self
 
 from app.bench.player import STARTED_AT, BenchError
 from app.bench.workloads import Conversation
-from app.llama_model import LlamaModel
-from app.loaded_model import EngineError
 from app.protocol import ChatMessage, Done, EngineOptions, Generate, Load
+from app.worker.llama_model import LlamaModel
+from app.worker.loaded_model import EngineError
 
 
 class PromptIds:

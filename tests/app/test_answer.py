@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.answer import Answer
 from app.protocol import Piece
+from app.worker.answer import Answer
 
 END = 0
 

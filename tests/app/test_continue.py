@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from app.chat_template import ChatTemplate, builtin_source
-from app.fake_script import FakeReply
-from app.prompt import PromptBuilder
 from app.protocol import Begun, ChatMessage, Chunk, Done, DraftingParams, JsonSchema, SamplingParams, Started
 from app.reasoning import ReasoningSplitter
+from app.worker.fake_script import FakeReply
+from app.worker.prompt import PromptBuilder
 from tests.app.fake_vocab import FakeVocab, pair, spell
 from tests.app.test_engine import FAST, Bench, done, refusal, streamed
 from tests.session import EXACT, Session, chat

@@ -10,11 +10,11 @@ import psutil
 import pytest
 
 from app.devices import ask_devices, graphics, usable_memory
-from app.fake_script import FakeScript
-from app.gpu_layers import gpu_layers, known_devices
-from app.llama_model import LlamaModel
 from app.protocol import Device, EngineOptions, Load
-from app.weights import load_weights
+from app.worker.fake_script import FakeScript
+from app.worker.gpu_layers import gpu_layers, known_devices
+from app.worker.llama_model import LlamaModel
+from app.worker.weights import load_weights
 from model_store.check import read_model_file
 from model_store.starter import starter_path
 from native.model import Model
@@ -125,8 +125,8 @@ def test_a_model_is_loaded_with_as_many(model: Path, monkeypatch: pytest.MonkeyP
         asked.append(options.n_gpu_layers)
         return load_weights(path, options, *args, **named)
 
-    monkeypatch.setattr("app.llama_model.known_devices", lambda: (card(SPARE),))
-    monkeypatch.setattr("app.llama_model.load_weights", load)
+    monkeypatch.setattr("app.worker.llama_model.known_devices", lambda: (card(SPARE),))
+    monkeypatch.setattr("app.worker.llama_model.load_weights", load)
     loaded = LlamaModel(Load(request_id=1, model_path=str(model)), lambda fraction: True)
     try:
         assert asked == [0]

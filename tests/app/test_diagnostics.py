@@ -80,8 +80,8 @@ def test_text_in_settings_is_only_said_to_be_there() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "2026-01-01 10:00:00,000 ERROR app.engine: could not render {}",
-        "2026-01-01 10:00:00,000 ERROR app.engine: could not render   {}  now",
+        "2026-01-01 10:00:00,000 ERROR app.worker.engine: could not render {}",
+        "2026-01-01 10:00:00,000 ERROR app.worker.engine: could not render   {}  now",
         "llama_decode: {}",
         "{}",
         "KeyError: {}",

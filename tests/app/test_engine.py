@@ -8,10 +8,6 @@ from types import TracebackType
 
 import pytest
 
-from app.engine import Engine
-from app.fake_model import FakeModel
-from app.fake_script import FakeReply, FakeScript
-from app.loaded_model import EngineError
 from app.protocol import (
     ChatMessage,
     Chunk,
@@ -26,6 +22,10 @@ from app.protocol import (
     SamplingParams,
     Started,
 )
+from app.worker.engine import Engine
+from app.worker.fake_model import FakeModel
+from app.worker.fake_script import FakeReply, FakeScript
+from app.worker.loaded_model import EngineError
 from drafting.drafter import Draft, Drafter, Draw
 from drafting.target import Row
 from tests.drafting.toy import Idle

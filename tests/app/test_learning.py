@@ -15,10 +15,11 @@ import numpy as np
 import pytest
 from filelock import FileLock
 
-from app import answers_folder, learning
-from app.answer_file import AnswerFileError, decode, encode
+from app import answers_folder
 from app.answers_folder import forget_answers
-from app.learning import MAX_TOKENS, Learning
+from app.worker import learning
+from app.worker.answer_file import AnswerFileError, decode, encode
+from app.worker.learning import MAX_TOKENS, Learning
 
 A, B = "a" * 32, "b" * 32
 FIRST, SECOND, THIRD = [1, 2, 3, 4, 5, 6], [11, 12, 13, 14, 15], [21, 22, 23, 24, 25, 26]
@@ -122,7 +123,7 @@ def test_two_programs_keep_both_their_answers(folder: Path) -> None:
 PROGRAM = """
 import sys
 from pathlib import Path
-from app.learning import Learning
+from app.worker.learning import Learning
 mine = int(sys.argv[2])
 learning = Learning(Path(sys.argv[1]), "a" * 32)
 for n in range(20):

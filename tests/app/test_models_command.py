@@ -144,7 +144,7 @@ def test_graphics_memory_counts_and_only_get_asks_for_it(
         asked.append("asked")
         return (Device("CUDA0", "A card", "gpu", 8 * 10**9, 10**10),)
 
-    monkeypatch.setattr("app.models_command.ask_devices", ask_devices)
+    monkeypatch.setattr("app.commands.models.ask_devices", ask_devices)
     write_pair(hub, tmp_path)
     run("list")
     run("search", REPO)

@@ -7,10 +7,6 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from app.engine import Engine
-from app.fake_model import Part
-from app.fake_script import FakeReply, FakeScript
-from app.loaded_model import NoExact
 from app.protocol import (
     ChatMessage,
     Chunk,
@@ -21,6 +17,10 @@ from app.protocol import (
     SamplingParams,
     Started,
 )
+from app.worker.engine import Engine
+from app.worker.fake_model import Part
+from app.worker.fake_script import FakeReply, FakeScript
+from app.worker.loaded_model import NoExact
 from drafting.controller import Controller
 from drafting.cost import CostCurve
 from drafting.drafter import Draft, Drafter, Draw

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.chat_template import ChatTemplate, TemplateError, builtin_source
-from app.prompt import PromptBuilder
 from app.protocol import ChatMessage, Role
+from app.worker.prompt import PromptBuilder
 from tests.app.fake_vocab import CONTROL, FakeVocab, characters, pair, spell
 
 NOW = datetime.datetime(2024, 1, 2)

@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from app.chat_command import _grammar, run_chat
 from app.cli import UsageError, _parser
+from app.commands.chat import _grammar, run_chat
 from app.protocol import (
     ChatMessage,
     Gbnf,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.prompt_cache import PromptCache
-from app.slots import Slots
+from app.worker.prompt_cache import PromptCache
+from app.worker.slots import Slots
 from tests.drafting.toy import ToyTarget
 
 HEAD = [1, 2, 3, 4]  # as all chats begin

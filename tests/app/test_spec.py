@@ -6,8 +6,8 @@ import argparse
 
 import pytest
 
+from app.commands.spec import parse_spec, spec_help
 from app.protocol import DRAFTERS, DraftingParams
-from app.spec import parse_spec, spec_help
 from drafting.parameters import CacheParameters, LinkParameters, MapParameters, NeuralParameters
 
 

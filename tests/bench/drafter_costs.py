@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 
 from app import paths
-from app.learning import MAX_TOKENS
+from app.worker.learning import MAX_TOKENS
 from drafting.chain import Chain
 from drafting.drafter import Drafter
 from drafting.history import History

@@ -15,8 +15,8 @@ import time
 from pathlib import Path
 
 from app.chat_template import ChatTemplate, builtin_source
-from app.prompt import PromptBuilder
 from app.protocol import ChatMessage, EngineOptions
+from app.worker.prompt import PromptBuilder
 from model_store.starter import starter_path
 from native.context import Context, ContextOptions
 from native.model import Model

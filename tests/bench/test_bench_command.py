@@ -15,10 +15,10 @@ from app.bench import plot
 from app.bench.player import BenchError, Player
 from app.bench.runner import Plan, Runner
 from app.bench.workloads import Conversation, Workload
-from app.bench_command import plan_of, run_bench
 from app.cli import UsageError, main
-from app.fake_script import FakeReply, FakeScript
+from app.commands.bench import plan_of, run_bench
 from app.protocol import DraftingParams, EngineOptions, SamplingParams
+from app.worker.fake_script import FakeReply, FakeScript
 from tests.bench.fake_server import write_fake_server
 from tests.session import fake_command
 from tests.tiny_gguf import Tiny, write_llama

@@ -17,7 +17,7 @@ from types import FunctionType, ModuleType
 import numpy as np
 import pytest
 
-from app.learning import MAX_TOKENS
+from app.worker.learning import MAX_TOKENS
 from drafting.past_answers import PastAnswers
 from tests.drafting.step_counts import KINDS, chain_of
 

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.grammar import ROOT, answer_gbnf
 from app.protocol import JsonSchema
+from app.worker.grammar import ROOT, answer_gbnf
 from drafting.chain import Chain
 from drafting.distribution import Distribution, Noise
 from drafting.drafter import Draft, Drafter, Draw

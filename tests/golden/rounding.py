@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from app.llama_model import LlamaModel
 from app.protocol import ChatMessage, EngineOptions, Generate, Load
+from app.worker.llama_model import LlamaModel
 from native.context import Context, ContextOptions
 from native.quantize import WeightType
 from tests.golden.matrix import LONGEST, ROTATED, Covered

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.neural import neural_drafter
 from app.protocol import EngineOptions
+from app.worker.neural import neural_drafter
 from drafting.eagle3 import Eagle3
 from drafting.llama_target import LlamaTarget
 from drafting.parameters import NeuralParameters

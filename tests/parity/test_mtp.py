@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from app.neural import mtp_drafter
+from app.worker.neural import mtp_drafter
 from drafting.llama_target import LlamaTarget
 from drafting.parameters import NeuralParameters
 from native.context import Context, ContextOptions

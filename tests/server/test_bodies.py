@@ -10,8 +10,8 @@ import httpx
 import pytest
 from pydantic import ValidationError
 
-from app.fake_script import FakeReply, FakeScript
 from app.server.requests import ChatRequest
+from app.worker.fake_script import FakeReply, FakeScript
 from tests.server.local_server import LocalServer
 from tests.session import fake_command
 

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator
 import psutil
 import pytest
 
-from app.fake_script import FakeReply, FakeScript
 from app.server import guard
 from app.server import host as host_module
 from app.server.application import MOST_BYTES
 from app.server.host import Address, HostError, listen
+from app.worker.fake_script import FakeReply, FakeScript
 from tests.server.local_server import LocalServer
 from tests.session import fake_command
 

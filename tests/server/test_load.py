@@ -12,9 +12,9 @@ import httpx
 import psutil
 import pytest
 
-from app.fake_script import FakeReply, FakeScript
 from app.protocol import Done
 from app.settings import Settings
+from app.worker.fake_script import FakeReply, FakeScript
 from tests.server.local_server import LocalServer
 from tests.session import fake_command
 from tests.tiny_gguf import write_llama

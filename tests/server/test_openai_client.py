@@ -11,7 +11,7 @@ import httpx
 import openai
 import pytest
 
-from app.fake_script import FakeReply, FakeScript
+from app.worker.fake_script import FakeReply, FakeScript
 from tests.server.local_server import LocalServer
 from tests.session import fake_command
 

@@ -13,8 +13,8 @@ import httpx
 import pytest
 
 from app.engine_client import CRASH_LIMIT, CRASH_WINDOW_S, Event
-from app.fake_script import FakeReply, FakeScript
 from app.protocol import ChatMessage, Chunk, Done, Started
+from app.worker.fake_script import FakeReply, FakeScript
 from tests.models.eagle3 import write_eagle3
 from tests.server.local_server import LocalServer
 from tests.server.test_load import asked, said, scripted, until

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.fake_script import FakeReply
 from app.server.rate_limit import LOOPBACK, RateLimit, client_of
 from app.settings import Settings
+from app.worker.fake_script import FakeReply
 from tests.server.test_load import scripted
 
 _STEPS = st.lists(st.tuples(st.sampled_from("ab"), st.floats(0, 40)), max_size=120)

@@ -13,8 +13,8 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 from pytestqt.wait_signal import SignalBlocker
 
-from app.fake_script import FakeReply, FakeScript
 from app.settings import Settings, SettingsFile
+from app.worker.fake_script import FakeReply, FakeScript
 from tests.model_store.conftest import local_hub as local_hub  # a fixture for these tests too
 from ui.main_window import SETTINGS, MainWindow
 from ui.settings.settings_form import SettingsForm

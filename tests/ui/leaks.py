@@ -23,8 +23,8 @@ from PySide6.QtCore import QEvent, QObject, QTimer
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from app.fake_script import FakeScript
 from app.settings import Settings, SettingsFile
+from app.worker.fake_script import FakeScript
 from tests.ui.stored_chats import store_chats
 from ui.chat.message_view import MessageView
 from ui.main_window import CHATS, MODELS, SETTINGS, SPEED, MainWindow

@@ -46,8 +46,8 @@ from PySide6.QtGui import QDesktopServices, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QDialog, QMenu
 
-from app.fake_script import FakeReply, FakeScript
 from app.settings import Settings
+from app.worker.fake_script import FakeReply, FakeScript
 from tests.ui.dragging import dropped
 from tests.ui.kept_chats import Shown, as_shown, problems
 from tests.ui.layout_items import known_items

@@ -24,8 +24,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from app.chats.chat import Chat
-from app.fake_script import FakeReply, FakeScript
 from app.settings import Settings, SettingsFile
+from app.worker.fake_script import FakeReply, FakeScript
 from tests.ui import showcase
 from ui.main_window import CHATS, MODELS, SETTINGS, SPEED, MainWindow
 from ui.models.models_page import ModelsPage

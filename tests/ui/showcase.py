@@ -16,9 +16,9 @@ from app.chats.chat import Chat
 from app.chats.conversation import Conversation
 from app.chats.message import Message
 from app.chats.store import ChatStore
-from app.fake_model import cut
 from app.protocol import Chunk, Done, ModelReport, Piece
 from app.speed_history import SpeedHistory
+from app.worker.fake_model import cut
 from drafting.statistics import Statistics
 from tests.tiny_gguf import Tiny, add_tokenizer
 

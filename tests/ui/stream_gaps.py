@@ -29,10 +29,10 @@ from app import paths
 from app.chats.chat import Chat
 from app.chats.conversation import Conversation
 from app.chats.store import ChatStore
-from app.fake_model import cut
-from app.fake_script import FakeReply, FakeScript
 from app.protocol import Piece
 from app.settings import Settings, SettingsFile
+from app.worker.fake_model import cut
+from app.worker.fake_script import FakeReply, FakeScript
 from ui.main_window import MainWindow
 from ui.theme import Theme
 

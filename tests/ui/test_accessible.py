@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from app.fake_script import FakeReply
+from app.worker.fake_script import FakeReply
 from tests.ui.conftest import MakeWindow
 from ui.main_window import CHATS, MODELS, SETTINGS, SPEED, MainWindow
 from ui.widgets.elided_label import ElidedLabel

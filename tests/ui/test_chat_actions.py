@@ -8,8 +8,8 @@ from PySide6.QtGui import QGuiApplication, QWheelEvent
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.fake_script import FakeReply
 from app.protocol import NEURAL
+from app.worker.fake_script import FakeReply
 from tests.ui.chats import WAIT, answered, ready, say, texts, titles
 from tests.ui.conftest import MakeWindow
 from ui.main_window import CHATS, SPEED, MainWindow

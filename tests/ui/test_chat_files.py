@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
 from app import paths
-from app.fake_script import FakeReply
+from app.worker.fake_script import FakeReply
 from tests.ui.chats import WAIT, answered, fill_home, ready, say, settled, texts, titles
 from tests.ui.conftest import MakeWindow
 from ui.main_window import CHATS, SETTINGS, MainWindow

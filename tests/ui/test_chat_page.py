@@ -10,8 +10,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLineEdit, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.fake_script import FakeReply, FakeScript
 from app.settings import SettingsFile
+from app.worker.fake_script import FakeReply, FakeScript
 from tests.ui.chats import (
     WAIT,
     answered,

@@ -11,7 +11,7 @@ import msgspec
 import psutil
 
 from app.chats.store import ChatStore
-from app.fake_script import FakeReply, FakeScript
+from app.worker.fake_script import FakeReply, FakeScript
 
 _SPEED = 100.0  # tokens per second, of about five characters
 _SHOWN = 3500  # characters, after about seven seconds

@@ -44,7 +44,7 @@ def test_events_come_in_order_and_no_more_often_than_they_may(
     busy: tuple[Busy, EngineBridge], qtbot: QtBot
 ) -> None:
     taker, bridge = busy
-    least = 0.19 if bridge.sparing else 0.035
+    least = 0.23 if bridge.sparing else 0.035
     sent = 0
 
     def said() -> list[str]:

@@ -10,8 +10,8 @@ from PySide6.QtGui import QColor, QWheelEvent
 from PySide6.QtWidgets import QApplication, QPlainTextEdit, QTextEdit
 from pytestqt.qtbot import QtBot
 
-from app.fake_script import FakeReply
 from app.settings import Settings
+from app.worker.fake_script import FakeReply
 from tests.ui.chats import answered, fill_home, open_chat, ready, say, settled, view
 from tests.ui.conftest import MakeWindow
 from ui.chat.find_bar import FindBar

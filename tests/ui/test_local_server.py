@@ -13,8 +13,8 @@ from PySide6.QtWidgets import QSpinBox
 from pytestqt.qtbot import QtBot
 
 from app import api_key
-from app.fake_script import FakeReply
 from app.server.background import Place, ServerState
+from app.worker.fake_script import FakeReply
 from tests.server.test_serve_command import free_port
 from tests.ui.conftest import MakeWindow
 from tests.ui.test_window import WAIT, answered, ready, say

@@ -8,7 +8,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
-from app.fake_script import FakeReply
+from app.worker.fake_script import FakeReply
 from tests.ui.chats import WAIT, answered, ready, say, settled, texts, view
 from tests.ui.conftest import MakeWindow
 from ui.main_window import MainWindow

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.fake_script import FakeScript
+from app.worker.fake_script import FakeScript
 from tests.ui.conftest import MakeWindow
 from tests.ui.kept_chats import problems
 from tests.ui.random_actions import SCRIPT, Person, Watch

@@ -24,8 +24,8 @@ from pytestqt.qtbot import QtBot
 
 from app import hub_token
 from app.desktop_entry import has_menu
-from app.fake_script import FakeReply, FakeScript
 from app.settings import GROUPS, Settings, SettingsFile
+from app.worker.fake_script import FakeReply, FakeScript
 from tests.ui.conftest import MakeWindow
 from tests.ui.test_window import WAIT, answered, last_text, ready, say
 from ui.main_window import CHATS, SETTINGS, MainWindow

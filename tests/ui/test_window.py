@@ -13,9 +13,9 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
-from app.fake_script import FakeReply, FakeScript
 from app.settings import SettingsFile
 from app.speed_history import SpeedHistory
+from app.worker.fake_script import FakeReply, FakeScript
 from tests.ui.conftest import MakeWindow, settings_form
 from ui.main_window import CHATS, MainWindow
 from ui.rail import WIDTH

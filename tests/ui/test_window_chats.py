@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from app import paths
 from app.chats.store import ChatStore
-from app.fake_script import FakeReply
+from app.worker.fake_script import FakeReply
 from tests.app.test_chats_faults import Limited, first_page_lost, kept
 from tests.ui.chats import WAIT, answered, ready, say, texts
 from tests.ui.conftest import MakeWindow

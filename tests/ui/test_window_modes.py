@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtWidgets import QSpinBox
 from pytestqt.qtbot import QtBot
 
-from app.fake_script import FakeReply
+from app.worker.fake_script import FakeReply
 from drafting.statistics import Statistics
 from tests.ui.conftest import MakeWindow, settings_form
 from tests.ui.test_window import WAIT, answered, ready, say

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from app.neural import neural_drafter
 from app.protocol import EngineOptions
+from app.worker.neural import neural_drafter
 from drafting.chain import Chain
 from drafting.distribution import Distribution, Noise
 from drafting.drafter import Drafter, Interrupted

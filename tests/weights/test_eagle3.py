@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from app.neural import neural_drafter
 from app.protocol import EngineOptions
+from app.worker.neural import neural_drafter
 from drafting.distribution import Distribution, Noise
 from drafting.drafter import Draft
 from drafting.eagle3 import Eagle3

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from app import paths
-from app.contexts import target_context
 from app.protocol import EngineOptions
+from app.worker.contexts import target_context
 from model_store.bundled import bundled_drafter
 from model_store.check import read_model_file
 from model_store.fit import KvType, Loading, MemoryNeed, drafter_need, target_need
@@ -149,7 +149,7 @@ def test_a_head_of_a_large_vocabulary_is_not_underestimated(tmp_path: Path) -> N
 _LOAD = """
 import json, sys
 import psutil
-from app.llama_model import LlamaModel
+from app.worker.llama_model import LlamaModel
 from app.protocol import EngineOptions, Load
 
 def held():

@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from app import weights
+from app.worker import weights
 from model_store.starter import starter_path
 from native import huge_pages
 from tests.session import Session

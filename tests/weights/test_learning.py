@@ -10,9 +10,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from app.answer_file import decode, encode
 from app.answers_folder import forget_answers
 from app.protocol import DRAFTERS, ChatMessage, Done, ModelReport
+from app.worker.answer_file import decode, encode
 from model_store.check import check_model_file
 from model_store.fingerprint import tokenizer_fingerprint
 from tests.session import EXACT, Session, chat

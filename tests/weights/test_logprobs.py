@@ -56,8 +56,8 @@ def test_logprobs_are_the_models_own(session: Session, t0: Path) -> None:
 def _prompt(model: Model, request: Generate) -> list[int]:
     import datetime
 
-    from app.prompt import PromptBuilder
-    from app.template_choice import choose_template
+    from app.worker.prompt import PromptBuilder
+    from app.worker.template_choice import choose_template
 
     template, _ = choose_template(model, None)
     return PromptBuilder(model, template).build(request.messages, datetime.datetime.now()).tokens

@@ -12,10 +12,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from app import contexts
-from app.contexts import TargetContext, target_context
-from app.loaded_model import EngineError
 from app.protocol import Chunk, Done, DrafterName, EngineOptions, ModelReport, Started
+from app.worker import contexts
+from app.worker.contexts import TargetContext, target_context
+from app.worker.loaded_model import EngineError
 from drafting.chain import Chain
 from drafting.distribution import Noise
 from drafting.drafter import NO_DRAFT, Draft, Draw

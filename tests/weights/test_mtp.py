@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from app import neural, weights
-from app.llama_model import LlamaModel
 from app.protocol import DraftingParams, Load
+from app.worker import neural, weights
+from app.worker.llama_model import LlamaModel
 from drafting.distribution import Distribution, Noise
 from drafting.hidden_states import HiddenStates
 from drafting.llama_target import LlamaTarget

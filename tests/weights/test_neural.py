@@ -14,8 +14,6 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from app.engine import Engine
-from app.llama_model import LlamaModel
 from app.protocol import (
     ChatMessage,
     Chunk,
@@ -25,6 +23,8 @@ from app.protocol import (
     Load,
     SamplingParams,
 )
+from app.worker.engine import Engine
+from app.worker.llama_model import LlamaModel
 from drafting.dflash import DFlash
 from drafting.distribution import DRAFTER, Distribution, Noise
 from drafting.drafter import Draft, Draw

@@ -8,8 +8,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from app.engine import Engine
-from app.llama_model import LlamaModel
 from app.protocol import (
     DRAFTERS,
     ChatMessage,
@@ -26,6 +24,8 @@ from app.protocol import (
     Load,
     SamplingParams,
 )
+from app.worker.engine import Engine
+from app.worker.llama_model import LlamaModel
 from tests.models.mamba import write_mamba
 from tests.session import EXACT
 from tests.weights.neural import KINDS, Kind

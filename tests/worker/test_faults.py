@@ -13,8 +13,8 @@ import psutil
 import pytest
 
 from app.engine_client import WorkerLost
-from app.fake_script import Crash, FakeReply, FakeScript
 from app.protocol import ChatMessage, Chunk, Done, Failed, Generate, Hello, Load, Loaded, Started
+from app.worker.fake_script import Crash, FakeReply, FakeScript
 from tests.session import Session, fake_command
 
 LONG = FakeReply(text="word " * 2000, tokens_per_second=400.0)

@@ -19,10 +19,10 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QSystemTrayIcon
 from pytestqt.qtbot import QtBot
 
-from app.fake_script import FakeReply
 from app.program_log import program_log
 from app.run_marker import Run
 from app.settings import SettingsFile
+from app.worker.fake_script import FakeReply
 from tests.ui.conftest import MakeWindow
 from ui.icons import app_icon
 from ui.main_window import CHATS, MODELS, SETTINGS, SPEED, MainWindow
@@ -215,7 +215,7 @@ def test_the_report_holds_no_word_of_a_chat(make_window: MakeWindow, qtbot: QtBo
     ready(window, qtbot)
     ask(window, qtbot, secret)
     program_log().write_text(
-        f"2026-01-01 10:00:00,000 ERROR app.engine: failed at {secret}\n{secret}\n", encoding="utf-8"
+        f"2026-01-01 10:00:00,000 ERROR app.worker.engine: failed at {secret}\n{secret}\n", encoding="utf-8"
     )
     window.shell.copy_report()
     text = QGuiApplication.clipboard().text()

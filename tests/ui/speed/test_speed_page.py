@@ -9,8 +9,8 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from app import paths
-from app.fake_script import FakeReply, FakeScript
 from app.speed_history import SpeedHistory
+from app.worker.fake_script import FakeReply, FakeScript
 from tests.ui.conftest import MakeWindow
 from tests.ui.speed.test_speed_panel import ask
 from ui.main_window import CHATS, SPEED, MainWindow

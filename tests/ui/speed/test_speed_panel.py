@@ -15,9 +15,9 @@ from PySide6.QtWidgets import QApplication, QScrollArea, QToolTip
 from pytestqt.qtbot import QtBot
 
 from app.chats.message import Message
-from app.fake_script import FakeReply, FakeScript
 from app.protocol import Piece
 from app.settings import Settings
+from app.worker.fake_script import FakeReply, FakeScript
 from tests.ui.conftest import MakeWindow
 from ui.main_window import MainWindow
 from ui.speed import answer_words, drafters

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from app.cli import INTERRUPTED, UsageError
+from app.commands.terminal import clear_bar, printable, show_bar
 from app.duration_words import time_left
 from app.loading import loading
 from app.settings import SettingsFile
-from app.terminal import clear_bar, printable, show_bar
 from model_store.download_job import JobProgress
 from model_store.drafting_kind import NOUNS
 from model_store.fit import shown_bytes

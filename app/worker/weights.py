@@ -7,8 +7,8 @@ from pathlib import Path
 
 import psutil
 
-from app.loaded_model import EngineError
 from app.protocol import EngineOptions, LoadedFile
+from app.worker.loaded_model import EngineError
 from model_store.file_key import file_key
 from model_store.fingerprint import tokenizer_fingerprint
 from model_store.gguf_header import GgufHeader

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from app.contexts import make_context
-from app.loaded_model import EngineError
 from app.protocol import EngineOptions
+from app.worker.contexts import make_context
+from app.worker.loaded_model import EngineError
 from drafting.dflash import DFlash
 from drafting.draft_cost import DraftCost
 from drafting.draft_model import DraftModel

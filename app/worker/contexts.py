@@ -12,8 +12,8 @@ from typing import Literal, NamedTuple
 
 import psutil
 
-from app.loaded_model import EngineError
 from app.protocol import EngineOptions
+from app.worker.loaded_model import EngineError
 from native.context import Context, ContextOptions
 from native.errors import ContextError, NativeError
 from native.model import Model

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from app.prompt_cache import Cached, PromptCache
+from app.worker.prompt_cache import Cached, PromptCache
 from drafting.history import common_prefix
 from drafting.target import Target
 

@@ -11,15 +11,7 @@ from pathlib import Path
 import msgspec
 
 from app import paths
-from app.calibration import pass_seconds
 from app.chat_template import TemplateError
-from app.contexts import NEVER, make_context, target_context
-from app.drafters import HEADS_OFF, Drafters
-from app.gpu_layers import gpu_layers, known_devices
-from app.grammar import ROOT, answer_gbnf
-from app.learning import Learning
-from app.loaded_model import NO_EXACT, EngineError, NoExact, Prepared
-from app.prompt import PromptBuilder
 from app.protocol import (
     DRAFTERS,
     DrafterReport,
@@ -31,9 +23,17 @@ from app.protocol import (
     SamplingParams,
 )
 from app.reasoning import TAGS
-from app.template_choice import choose_template
 from app.tools import read_functions
-from app.weights import load_weights, loaded_file
+from app.worker.calibration import pass_seconds
+from app.worker.contexts import NEVER, make_context, target_context
+from app.worker.drafters import HEADS_OFF, Drafters
+from app.worker.gpu_layers import gpu_layers, known_devices
+from app.worker.grammar import ROOT, answer_gbnf
+from app.worker.learning import Learning
+from app.worker.loaded_model import NO_EXACT, EngineError, NoExact, Prepared
+from app.worker.prompt import PromptBuilder
+from app.worker.template_choice import choose_template
+from app.worker.weights import load_weights, loaded_file
 from drafting.controller import Controller
 from drafting.cost import CostCurve
 from drafting.drafter import Drafter

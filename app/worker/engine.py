@@ -10,16 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import cast
 
-from app.answer import Answer
-from app.loaded_model import (
-    ClosableSource,
-    Embedder,
-    EngineError,
-    LoadedModel,
-    Loader,
-    NoExact,
-)
-from app.prompt_cache import PromptCache, free_bytes
 from app.protocol import (
     Chunk,
     Device,
@@ -37,8 +27,18 @@ from app.protocol import (
     Started,
     TokenLogprob,
 )
-from app.slots import Slots
 from app.text_kind import repeated_share
+from app.worker.answer import Answer
+from app.worker.loaded_model import (
+    ClosableSource,
+    Embedder,
+    EngineError,
+    LoadedModel,
+    Loader,
+    NoExact,
+)
+from app.worker.prompt_cache import PromptCache, free_bytes
+from app.worker.slots import Slots
 from drafting.auto_chain import AutoChain
 from drafting.chain import Chain
 from drafting.distribution import Noise

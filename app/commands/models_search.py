@@ -7,7 +7,7 @@ import json
 
 import msgspec
 
-from app.terminal import printable
+from app.commands.terminal import printable
 from model_store.fit import shown_bytes
 from model_store.hub import HubHit
 from model_store.repo_link import parse_repo

@@ -20,8 +20,8 @@ from app.bench.progress import ProgressLine
 from app.bench.report import as_object, as_text
 from app.bench.runner import Plan, Runner
 from app.bench.workloads import Workload, load_workloads
-from app.chat_command import model_path
 from app.cli import INTERRUPTED, UsageError, failure_status
+from app.commands.chat import model_path
 from app.protocol import NEURAL, EngineOptions
 from model_store.bundled import default_drafter
 from model_store.check import ModelFileError, read_model_file

@@ -21,9 +21,7 @@ from typing import IO
 import msgspec
 
 from app import protocol
-from app.engine import Engine
 from app.frames import FrameError, FrameWriter, StreamClosed, read_frame
-from app.loaded_model import EngineError
 from app.protocol import (
     Cancel,
     Chunk,
@@ -39,6 +37,8 @@ from app.protocol import (
     Unload,
     Unloaded,
 )
+from app.worker.engine import Engine
+from app.worker.loaded_model import EngineError
 
 log = logging.getLogger(__name__)
 
@@ -191,11 +191,11 @@ def _protocol_stream() -> IO[bytes]:
 def _engine(script: Path | None) -> Engine:
     """Imports happen inside: the fake engine must not load llama.cpp."""
     if script is not None:
-        from app.fake_model import fake_engine
+        from app.worker.fake_model import fake_engine
 
         return fake_engine(script)
-    from app.gpu_layers import known_devices
-    from app.model_loader import load_model
+    from app.worker.gpu_layers import known_devices
+    from app.worker.model_loader import load_model
     from native.model import build_info
 
     return Engine(load_model, build_info(), known_devices())

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.loaded_model import EngineError
-from app.neural import draft_cost, mtp_drafter, neural_drafter
 from app.protocol import DRAFTERS, NEURAL, DrafterName, DrafterReport, EngineOptions, LoadedFile
-from app.weights import load_weights, loaded_file
+from app.worker.loaded_model import EngineError
+from app.worker.neural import draft_cost, mtp_drafter, neural_drafter
+from app.worker.weights import load_weights, loaded_file
 from drafting.draft_cost import DraftCost
 from drafting.drafter import ConfigurableDrafter
 from drafting.follower_counts import FollowerCounts

@@ -10,7 +10,8 @@ from dataclasses import replace
 import msgspec
 
 from app import api_key
-from app.chat_command import model_path
+from app.commands.chat import model_path
+from app.commands.terminal import note
 from app.engine_client import EngineClient, Event
 from app.protocol import Loaded
 from app.server.application import application
@@ -21,7 +22,6 @@ from app.server.service import Service
 from app.server.shelf import Shelf
 from app.settings import Settings, SettingsFile
 from app.speed_history import BackgroundHistory, SpeedHistory
-from app.terminal import note
 
 KEY_VARIABLE = "SLIPSTREAM_API_KEY"
 

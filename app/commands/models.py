@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 
 from app import local_store
 from app.cli import USAGE_ERROR, UsageError
+from app.commands.models_get import job_row, run_get
+from app.commands.models_search import search
+from app.commands.terminal import note, printable
 from app.devices import ask_devices, usable_memory
-from app.models_get import job_row, run_get
-from app.models_search import search
 from app.settings import SettingsFile
 from app.store_problem import store_problem
-from app.terminal import note, printable
 from model_store.download_job import JobProgress
 from model_store.fit import shown_bytes
 from model_store.hub_error import HubError

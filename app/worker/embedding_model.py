@@ -7,9 +7,9 @@ from pathlib import Path
 
 import psutil
 
-from app.loaded_model import EngineError
 from app.protocol import Load, ModelReport
-from app.weights import load_weights, loaded_file
+from app.worker.loaded_model import EngineError
+from app.worker.weights import load_weights, loaded_file
 from drafting.drafter import Interrupted
 from model_store.check import ModelFileError, check_model_file
 from native.embedding_context import EmbeddingContext

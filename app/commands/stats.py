@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import msgspec
 
 from app.cli import UsageError
+from app.commands.terminal import note
 from app.speed_history import HALF_LIFE, Figures, KindHistory, Model, Spans, SpeedHistory, SpeedHistoryError
-from app.terminal import note
 from app.text_kind import KIND_NAMES
 
 _NOTHING = "-"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from app.embedding_model import EmbeddingModel
-from app.llama_model import LlamaModel
 from app.protocol import Load
+from app.worker.embedding_model import EmbeddingModel
+from app.worker.llama_model import LlamaModel
 from model_store.check import ModelFileError, read_model_file
 from model_store.classify import classify
 

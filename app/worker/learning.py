@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from filelock import Timeout
 
-from app.answer_file import MAX_BYTES, AnswerFileError, decode, encode
 from app.answers_folder import SUFFIX, lock_answers
+from app.worker.answer_file import MAX_BYTES, AnswerFileError, decode, encode
 from drafting.follower_counts import Ints
 from drafting.past_answers import PastAnswers
 from model_store.files import write_atomically

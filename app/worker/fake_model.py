@@ -17,9 +17,6 @@ from pathlib import Path
 
 import msgspec
 
-from app.engine import Engine
-from app.fake_script import Crash, FakeReply, FakeScript
-from app.loaded_model import EngineError, Prepared
 from app.protocol import (
     DRAFTERS,
     NEURAL,
@@ -30,6 +27,9 @@ from app.protocol import (
     ModelReport,
     SamplingParams,
 )
+from app.worker.engine import Engine
+from app.worker.fake_script import Crash, FakeReply, FakeScript
+from app.worker.loaded_model import EngineError, Prepared
 from drafting.controller import Controller
 from drafting.cost import CostCurve
 from drafting.distribution import Distribution

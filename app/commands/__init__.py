@@ -1,0 +1,1 @@
+"""What ``slipstream`` does in a terminal: a file for each command."""
