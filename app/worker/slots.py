@@ -65,7 +65,8 @@ class Slots:
     # ---- inside
 
     def _choose(self, tokens: list[int]) -> tuple[int, int]:
-        """A free slot that has, or has got, most of ``tokens``, and how many; the others are cleared."""
+        """A free slot that has, or has got, most of ``tokens``, and how many; the others lose what is
+        special to them."""
         shared = {slot: common_prefix(kept, tokens) for slot, kept in self._kept.items()}
         slot = max(shared, key=lambda s: shared[s])
         lost = len(self._kept[slot]) - shared[slot]
@@ -84,15 +85,19 @@ class Slots:
         else:
             self._keep(slot, shared[slot])
         if self._target.saves_all:
-            self._clear_others(slot)
+            self._clear_others(slot, tokens)
         return slot, shared[slot]
 
-    def _clear_others(self, slot: int) -> None:
-        for other in self._kept:
-            if other != slot and self._keep(other, 0):
-                self._target.forget(other)
-                self._kept[other] = ()
-                self._read.pop(other, None)
+    def _clear_others(self, slot: int, tokens: list[int]) -> None:
+        """All but what ``tokens`` begin with: a template's first words, or an agent's, are likely to come
+        again."""
+        for other, kept in self._kept.items():
+            begun = common_prefix(kept, tokens)
+            if other != slot and self._keep(other, begun):
+                left = self._target.rewind(other, begun)
+                self._kept[other] = kept[:left]
+                if read := self._read.pop(other, 0):
+                    self._read[other] = min(left, read)
 
     def _keep(self, slot: int, needed: int) -> bool:
         """Copy what a slot holds into the cache if it is to lose much of it: all but ``needed`` tokens.

@@ -103,12 +103,28 @@ def test_what_is_left_longest_goes_when_there_are_too_many() -> None:
 
 
 def test_a_conversation_with_others_is_alone_in_memory() -> None:
-    """Attention runs over what all slots hold."""
+    """Attention runs over what all slots hold: no more of the others stays than it begins with itself."""
     slots, _ = cached(3)
-    first, second = use(slots, conversation(5)), use(slots, conversation(6))
-    short = use(slots, [*HEAD, 9])
-    assert len({first, second, short}) == 3
-    assert not held(slots)[first] and not held(slots)[second]
+    used = [use(slots, conversation(n)) for n in (5, 6)]
+    assert len(set(used)) == 2
+    slot, computed = slots.take([*HEAD, 9], False)
+    assert computed == len(HEAD)
+    assert [held(slots)[other] for other in used if other != slot] == [HEAD] * (2 - (slot in used))
+    held(slots)[slot] = [*HEAD, 9]
+    slots.give_back(slot, [*HEAD, 9])
+    assert slots.take([8, 8], False)[1] == 0
+    assert HEAD in [held(slots)[other] for other in used]  # too little to be worth a copy
+
+
+def test_exact_mode_relies_on_no_more_of_a_cut_slot_than_is_left() -> None:
+    slots, _ = cached(2)
+    chat = conversation(5)
+    slot, _ = slots.take(chat, True)
+    held(slots)[slot] = list(chat)
+    slots.give_back(slot, chat, read=len(chat))
+    other = use(slots, conversation(6))
+    assert other != slot and held(slots)[slot] == HEAD
+    assert slots._read == {slot: len(HEAD)}
 
 
 def test_what_cannot_be_saved_whole_stays_where_it_is() -> None:

@@ -2,7 +2,7 @@
 
     python -m tests.server.throughput [--peer PATH] [--clients 4] [--rounds 3] [--model FILE]
 
-Each round runs ours with drafting off and in auto, and the peer with ``-np``, one after the other: their
+Each round asks ours with drafting off and in auto, and the peer with ``-np``, in a new order: their
 ratio is what counts. With one client it also prints what HTTP adds to the worker's own time to the first
 token. Nothing else may compute meanwhile.
 """
@@ -18,7 +18,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import httpx
@@ -121,6 +121,10 @@ def peer_server(binary: str, model: Path, clients: int, threads: int) -> Iterato
         process.wait()
 
 
+def _speculation(mode: str) -> str | None:
+    return None if mode == "peer" else mode
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--model", type=Path, default=starter_path())
@@ -133,32 +137,32 @@ def main() -> None:
     prompts = [texts[WORKLOADS[i % len(WORKLOADS)]] for i in range(options.clients)]
     settings = Settings(learn=False, n_ctx=N_CTX, n_threads=options.threads)
     speeds: dict[str, list[float]] = {}
-    for number in range(options.rounds):
-        with LocalServer(options.model, settings=settings, parallel=options.clients) as server:
+    with ExitStack() as stack:
+        server = stack.enter_context(LocalServer(options.model, settings=settings, parallel=options.clients))
+        urls = {"off": server.url, "auto": server.url}
+        if options.peer:
+            run = peer_server(options.peer, options.model, options.clients, options.threads)
+            urls["peer"] = stack.enter_context(run)
+        for mode, url in urls.items():
             # Loaded, and its pages read; another text, so that no prompt is known.
-            asyncio.run(burst(server.url, server.model, ["Hello!"], "off"))
-            for mode in ("off", "auto"):
+            asyncio.run(burst(url, server.model, ["Hello!"], _speculation(mode)))
+        for number in range(options.rounds):
+            turn = number % len(urls)
+            for mode in [*urls][turn:] + [*urls][:turn]:
                 seen = len(server.done)
+                texts_now = [f"{number}{mode}. {text}" for text in prompts]
                 tokens, seconds, firsts = asyncio.run(
-                    burst(server.url, server.model, [f"{number}{mode}. {text}" for text in prompts], mode)
+                    burst(urls[mode], server.model, texts_now, _speculation(mode))
                 )
-                speeds.setdefault(f"ours, {mode}", []).append(tokens / seconds)
-                if options.clients == 1:
-                    stats = server.done[seen][1].stats
+                speeds.setdefault(mode, []).append(tokens / seconds)
+                if options.clients == 1 and mode != "peer":
                     own = direct(server, f"{number}{mode}! {prompts[0]}")
                     added = (firsts[0] - own) * 1000
-                    speed = stats.tokens_per_second or 0.0
+                    speed = server.done[seen][1].stats.tokens_per_second or 0.0
                     print(f"  {mode}: HTTP adds {added:.1f} ms to {own * 1000:.0f} until the first token")
                     streamed = (tokens - 1) / (seconds - firsts[0])
                     print(f"  {mode}: {streamed / speed:.3f} of the worker's {speed:.1f} tok/s")
-        if options.peer:
-            with peer_server(options.peer, options.model, options.clients, options.threads) as url:
-                asyncio.run(burst(url, "x", ["Hello!"], None))
-                tokens, seconds, _ = asyncio.run(
-                    burst(url, "x", [f"{number}peer. {text}" for text in prompts], None)
-                )
-                speeds.setdefault("peer", []).append(tokens / seconds)
-        print({name: round(values[-1], 1) for name, values in speeds.items()}, flush=True)
+            print({name: round(values[-1], 1) for name, values in speeds.items()}, flush=True)
     for name, values in speeds.items():
         ratios = [a / b for a, b in zip(values, speeds.get("peer", values), strict=True)]
         median, ratio = statistics.median(values), statistics.median(ratios)
