@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,21 +11,10 @@ import pytest
 from native.context import Context
 from native.model import Model
 from tests.native.test_rewind import KINDS, OTHER, RECURRENT, TEXT, expect, go_on, read, rows
+from tests.native.test_rewind import context as context  # fixtures for these tests too
+from tests.native.test_rewind import kind as kind
 
 MUCH = 1 << 30
-
-
-@pytest.fixture(params=KINDS)
-def kind(request: pytest.FixtureRequest) -> str:
-    name: str = request.param
-    return name
-
-
-@pytest.fixture
-def context(kind: str, tmp_path: Path) -> Iterator[Context]:
-    write, options = KINDS[kind]
-    with Model(write(tmp_path / "tiny.gguf")) as model:
-        yield Context(model, options)
 
 
 def test_it_goes_on_where_it_was(context: Context) -> None:

@@ -20,6 +20,15 @@ from app.server.port import EnginePort
 from app.server.service import Service
 from app.server.shelf import Shelf
 from app.settings import Settings
+from app.worker.fake_script import FakeScript
+from tests.session import fake_command
+
+
+def toy_server(folder: Path, script: FakeScript) -> LocalServer:
+    """Of a model that says what ``script`` says."""
+    model = folder / "toy.gguf"
+    model.write_bytes(b"GGUF")
+    return LocalServer(model, fake_command(script, folder))
 
 
 class LocalServer:

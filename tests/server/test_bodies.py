@@ -12,8 +12,7 @@ from pydantic import ValidationError
 
 from app.server.requests import ChatRequest
 from app.worker.fake_script import FakeReply, FakeScript
-from tests.server.local_server import LocalServer
-from tests.session import fake_command
+from tests.server.local_server import LocalServer, toy_server
 
 CHAT = "/v1/chat/completions"
 SCHEMA = '"response_format": {"type": "json_schema", "json_schema": {"name": "s", "schema": {}}}'
@@ -22,11 +21,8 @@ MESSAGES = '"model": "toy", "messages": [{"role": "user", "content": "x"}]'
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
-    folder = tmp_path_factory.mktemp("bodies")
-    model = folder / "toy.gguf"
-    model.write_bytes(b"GGUF")
     script = FakeScript(replies=(FakeReply(text="fine", tokens_per_second=10_000.0),))
-    with LocalServer(model, fake_command(script, folder)) as running:
+    with toy_server(tmp_path_factory.mktemp("bodies"), script) as running:
         running.openai().models.list()
         yield running
 

@@ -12,8 +12,7 @@ import openai
 import pytest
 
 from app.worker.fake_script import FakeReply, FakeScript
-from tests.server.local_server import LocalServer
-from tests.session import fake_command
+from tests.server.local_server import LocalServer, toy_server
 
 CALL = '<tool_call>\n{"name": "weather", "arguments": {"place": "Genova"}}\n</tool_call>'
 LETTERS = "👩‍💻漢字é"
@@ -32,10 +31,8 @@ SAID = {
 
 
 def made(folder: Path) -> LocalServer:
-    model = folder / "toy.gguf"
-    model.write_bytes(b"GGUF")
     script = FakeScript(replies=(FakeReply(text="{prompt}", tokens_per_second=2000.0),), asked=SAID)
-    return LocalServer(model, fake_command(script, folder))
+    return toy_server(folder, script)
 
 
 @pytest.fixture(scope="module")

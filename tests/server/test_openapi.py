@@ -12,8 +12,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.specs.openapi.schemas import OpenApiSchema
 
 from app.worker.fake_script import FakeReply, FakeScript
-from tests.server.local_server import LocalServer
-from tests.session import fake_command
+from tests.server.local_server import LocalServer, toy_server
 
 ROUTES = [
     ("POST", "/v1/chat/completions"),
@@ -30,11 +29,8 @@ EXAMPLES = 40
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
-    folder = tmp_path_factory.mktemp("openapi")
-    model = folder / "toy.gguf"
-    model.write_bytes(b"GGUF")
     script = FakeScript(replies=(FakeReply(text="a few words", tokens_per_second=100_000.0),))
-    with LocalServer(model, fake_command(script, folder)) as running:
+    with toy_server(tmp_path_factory.mktemp("openapi"), script) as running:
         running.openai().models.list()
         yield running
 

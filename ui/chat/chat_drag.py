@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QWidget
 
 from app.chats.chat import Chat
 from ui.chat.chat_groups import Group
+from ui.widgets.restyle import restyle
 
 MIME_TYPE = "application/x-slipstream-chat"
 
@@ -80,8 +81,7 @@ class _Target(QLabel):
         self.setAcceptDrops(True)
 
     def _light(self, on: bool) -> None:
-        self.setProperty("lit", on)
-        self.style().polish(self)
+        restyle(self, "lit", on)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if event.mimeData().hasFormat(MIME_TYPE):

@@ -39,11 +39,10 @@ from ui.theme import Theme
 from ui.widgets.cards import ProblemCard
 from ui.widgets.layouts import nested
 from ui.widgets.notices import Notices
-from ui.widgets.pace import Pace
+from ui.widgets.pace import READABLE_MS, Pace
 from ui.widgets.undo_line import UndoLine
 
 _MARGIN = 16
-_NUMBERS_MS = 400  # numbers that change more often cannot be read
 _FOUND_OFFSET = -72  # what was found stands a little below the top
 
 
@@ -126,7 +125,7 @@ class ChatPage(QWidget):
         self._below.addWidget(self.composer)
         self.speed = SpeedSplit(self._theme, self._session, self._talk, self.main)
         self.strip = StatusStrip(self._theme, self.main)
-        self._strip_pace = Pace(self._show_numbers, _NUMBERS_MS, self)
+        self._strip_pace = Pace(self._show_numbers, READABLE_MS, self)
         self.strip.asked.connect(self.speed.toggle)
         self.speed.open_changed.connect(self.strip.show_open)
         self.speed.main_resized.connect(self._fit_below)

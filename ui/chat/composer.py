@@ -14,6 +14,7 @@ from ui.chat.quoted_file import NotQuotable, quoted_file
 from ui.icons import icon
 from ui.theme import Theme
 from ui.widgets.quiet_button import QuietButton
+from ui.widgets.restyle import restyle
 
 _MAX_LINES = 8
 _HINT_MS = 4000
@@ -191,9 +192,7 @@ class Composer(QWidget):
     def _show_button(self) -> None:
         tokens = self._theme.tokens
         name = "Stop" if self._busy else "Save" if self._saves else "Send"
-        self.button.setProperty("look", None if self._busy else "primary")
-        self.button.style().unpolish(self.button)
-        self.button.style().polish(self.button)
+        restyle(self.button, "look", None if self._busy else "primary")
         colour = tokens.text if self._busy else tokens.on_accent
         self.button.setIcon(icon({"Stop": "stop", "Save": "check"}.get(name, "send"), colour))
         self.button.setIconSize(QSize(16, 16))
@@ -201,9 +200,7 @@ class Composer(QWidget):
         self.button.setToolTip("Stop (Esc)" if self._busy else f"{name} (Enter)")
 
     def _show_focus(self, focused: bool) -> None:
-        self._frame.setProperty("focus", "true" if focused else "false")
-        self._frame.style().unpolish(self._frame)
-        self._frame.style().polish(self._frame)
+        restyle(self._frame, "focus", "true" if focused else "false")
 
 
 class _Edit(QPlainTextEdit):

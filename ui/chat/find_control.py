@@ -14,13 +14,12 @@ from ui.chat.message_list import MessageList, Place
 from ui.session import Session
 from ui.shell.regions import mark_region
 from ui.theme import Theme
-from ui.widgets.pace import Pace
+from ui.widgets.pace import READABLE_MS, Pace
 
 if TYPE_CHECKING:
     from ui.chat.find_bar import FindBar
     from ui.chat.find_matches import FoundMatches, Match
 
-_COUNT_MS = 400  # while an answer is written; numbers that change more often cannot be read
 _SLICE_S = 0.012
 
 
@@ -45,7 +44,7 @@ class FindControl(QObject):
         self._current: Match | None = None
         self._start: tuple[int, int] | None = None  # from where the first match is looked for
         self._aim: Match | None = None  # is gone to once its text is built
-        self._pace = Pace(self._count, _COUNT_MS, self)
+        self._pace = Pace(self._count, READABLE_MS, self)
         self._timer = QTimer(self)
         self._timer.setInterval(0)
         self._timer.timeout.connect(self._count)

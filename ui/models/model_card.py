@@ -27,6 +27,7 @@ from ui.theme import Theme
 from ui.widgets.elided_label import ElidedLabel
 from ui.widgets.layouts import nested
 from ui.widgets.quiet_button import QuietButton
+from ui.widgets.restyle import restyle
 
 MENU_WORDS: dict[MenuItem, str] = {
     "verify": "Verify",
@@ -174,8 +175,7 @@ class ModelCard(QFrame):
         if action is not None and self.button.property("action") != action:
             self.button.setProperty("action", action)
             self.button.setText(ACTION_WORDS[action])
-            self.button.setProperty("look", "primary" if action in ("get", "chat") else "")
-            self.button.style().polish(self.button)
+            restyle(self.button, "look", "primary" if action in ("get", "chat") else "")
         if action is not None:
             self.button.setToolTip(view.action_help)
             self.button.setAccessibleName(f"{ACTION_WORDS[action]}: {view.title}")

@@ -24,6 +24,7 @@ from ui.models.trouble_note import TroubleNote
 from ui.session import Session
 from ui.theme import Theme
 from ui.widgets.elided_label import ElidedLabel
+from ui.widgets.restyle import restyle
 
 _STEPS = 1000
 _CHATS, _MODELS, _TOKEN = "Chats", "Models", "settings:storage"
@@ -164,8 +165,7 @@ class WelcomeRow(QFrame):
         action = view.action
         if action is not None and self.button.text() != ACTION_WORDS[action]:
             self.button.setText(ACTION_WORDS[action])
-            self.button.setProperty("look", "primary" if action == "chat" else "")
-            self.button.style().polish(self.button)
+            restyle(self.button, "look", "primary" if action == "chat" else "")
         if action is not None:
             self.button.setAccessibleName(f"{ACTION_WORDS[action]}: {view.title}")
             self.button.setToolTip(view.action_help)

@@ -29,6 +29,7 @@ from ui.settings.storage_rows import ChatsRow, DiskUseRow, PlaceRow
 from ui.theme import MEASURE, Theme
 from ui.widgets.cards import NoticeLine
 from ui.widgets.layouts import nested
+from ui.widgets.restyle import restyle
 from ui.widgets.search_field import SearchField
 from ui.widgets.undo_line import UndoLine
 
@@ -250,10 +251,7 @@ class SettingsPage(QWidget):
         due = controller.reload_is_due
         stale = controller.needs_reload
         self.note.setText(_DUE if due else _STALE if stale else _HOLDS)
-        role = "note" if due or stale else "small"
-        if role != self.note.property("role"):
-            self.note.setProperty("role", role)
-            self.note.style().polish(self.note)
+        restyle(self.note, "role", "note" if due or stale else "small")
         self.reload.setVisible(stale and not due)
 
     # ---- room

@@ -25,6 +25,7 @@ from ui.speed.spark_line import SparkLine
 from ui.theme import Theme, numbers_font
 from ui.widgets.number_field import NumberField
 from ui.widgets.quiet_button import QuietButton
+from ui.widgets.restyle import restyle
 
 _LEFT, _RIGHT, _SPACING = 16, 8, 16
 UNFIT = "drafter does not fit"
@@ -150,16 +151,10 @@ class StatusStrip(QFrame):
         self.per_pass.set_text(f"{numbers.per_pass(live.tokens_per_pass)} per pass")
         self.drafter.show_drafter(live.drafter)
         words, help = self._words(live, settings, state, writing)
-        self._set_role("warning" if words == UNFIT else "muted")
+        restyle(self.words, "role", "warning" if words == UNFIT else "muted")
         self.words.set_text(words)
         if self.words.toolTip() != help:
             self.words.setToolTip(help)
-
-    def _set_role(self, role: str) -> None:
-        if self.words.property("role") != role:  # to say it again would lay out all around it
-            self.words.setProperty("role", role)
-            self.words.style().unpolish(self.words)
-            self.words.style().polish(self.words)
 
     def _words(
         self, live: LiveNumbers, settings: Settings, state: EngineState, writing: bool

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QObject, QTimer
 
+READABLE_MS = 400  # numbers that change more often cannot be read
+
 
 class Pace(QObject):
     """``do`` is called at once when it is asked for, then at most every ``interval_ms``; the last wish is
